@@ -1,0 +1,1 @@
+"""One file per method, and the parts they share."""

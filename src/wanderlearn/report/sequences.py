@@ -1,0 +1,119 @@
+"""Sequences as a picture, in the manner of the paper's Figure 2A: what was met, where, and what was told."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw, ImageFont
+
+from wanderlearn.errors import WanderError
+from wanderlearn.files import writing
+from wanderlearn.worlds.roaming import Roaming
+from wanderlearn.worlds.sequence import NEW, UNLABELED, Ints, Meetings
+
+__all__ = ["draw_sequences"]
+
+# Okabe and Ito's colours, told apart by colour-blind readers too.
+ENVIRONMENTS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+INK, QUIET, PAPER, LABELLED, WRONG = "#1a1a1a", "#8a8a8a", "#ffffff", "#c0272d", "#D55E00"
+
+ACROSS = 25  # meetings in a row
+TILE, BAND, CAPTION, GAP, MARGIN, HEADER = 84, 16, 22, 10, 36, 56
+
+
+def draw_sequences(
+    path: Path, world: Roaming, sequences: Sequence[Meetings], answers: Sequence[Ints] | None = None
+) -> None:
+    """Write a PNG of whole sequences; `answers` (a slot or NEW per meeting) marks a learner's mistakes."""
+    if path.suffix.lower() != ".png":
+        raise WanderError(f"The picture is a PNG: give it a name that ends in .png, not {path.name!r}.")
+    rows = [-(-len(m) // ACROSS) for m in sequences]
+    pitch = TILE + BAND + CAPTION + GAP
+    width = 2 * MARGIN + ACROSS * (TILE + GAP) - GAP
+    height = MARGIN + sum(HEADER + r * pitch for r in rows) + HEADER
+    sheet = Image.new("RGB", (width, height), PAPER)
+    pen = ImageDraw.Draw(sheet)
+    top = MARGIN // 2
+    for n, m in enumerate(sequences):
+        told = int((m.given != UNLABELED).sum())
+        title = (
+            f"{world.pictures.name} · sequence {m.index}: {len(m)} meetings, {m.truth.max() + 1} classes, "
+            f"{m.environment.max() + 1} environments, {told} labels told"
+        )
+        pen.text((MARGIN, top + 12), title, fill=INK, font=_font(26))
+        top += HEADER
+        pictures = _ink_on_paper(world, m)
+        for t in range(len(m)):
+            x, y = MARGIN + (t % ACROSS) * (TILE + GAP), top + (t // ACROSS) * pitch
+            _tile(sheet, pen, (x, y), pictures[t], m, t, None if answers is None else int(answers[n][t]))
+        top += rows[n] * pitch
+    _legend(pen, (MARGIN, top + 8), with_answers=answers is not None)
+    with writing(path) as part:
+        sheet.save(part, format="PNG", optimize=True)
+
+
+def _tile(
+    sheet: Image.Image,
+    pen: ImageDraw.ImageDraw,
+    at: tuple[int, int],
+    picture: npt.NDArray[np.uint8],
+    m: Meetings,
+    t: int,
+    answer: int | None,
+) -> None:
+    x, y = at
+    environment = int(m.environment[t])
+    # The band runs on over the gap while the environment stays, so that a switch is seen at a glance.
+    runs_on = t + 1 < len(m) and m.environment[t + 1] == environment and (t + 1) % ACROSS
+    colour = ENVIRONMENTS[environment % len(ENVIRONMENTS)]
+    pen.rectangle((x, y, x + TILE - 1 + (GAP if runs_on else 0), y + BAND - 5), fill=colour)
+    box = (x, y + BAND, x + TILE - 1, y + BAND + TILE - 1)
+    sheet.paste(Image.fromarray(picture).resize((TILE, TILE), Image.Resampling.BICUBIC), box[:2])
+    if m.given[t] == UNLABELED:
+        _dotted(pen, box)
+    else:
+        pen.rectangle(box, outline=LABELLED, width=3)
+    target = int(m.target[t])
+    caption = "new" if target == NEW else str(target + 1)
+    under = (x, y + BAND + TILE + 2)
+    if answer is None or answer == target:
+        tick = "" if answer is None else " ✓"
+        pen.text(under, caption + tick, fill=INK if target == NEW else QUIET, font=_font(17))
+    else:
+        said = "new" if answer == NEW else str(answer + 1)
+        pen.text(under, f"{said} not {caption}", fill=WRONG, font=_font(17))
+
+
+def _dotted(pen: ImageDraw.ImageDraw, box: tuple[int, int, int, int]) -> None:
+    left, top, right, bottom = box
+    for k in range(0, TILE, 7):
+        for dash in (
+            (left + k, top, left + k + 3, top + 1),
+            (left + k, bottom - 1, left + k + 3, bottom),
+            (left, top + k, left + 1, top + k + 3),
+            (right - 1, top + k, right, top + k + 3),
+        ):
+            pen.rectangle(dash, fill=QUIET)
+
+
+def _legend(pen: ImageDraw.ImageDraw, at: tuple[int, int], *, with_answers: bool) -> None:
+    x, y = at
+    pen.rectangle((x, y, x + 26, y + 26), outline=LABELLED, width=3)
+    words = "the name is told        dotted: it is not        band: the hidden environment        "
+    words += "number: the class, by when it was first named        new: not named before"
+    if with_answers:
+        words += "        orange: a wrong answer"
+    pen.text((x + 36, y + 2), words, fill=INK, font=_font(19))
+
+
+def _ink_on_paper(world: Roaming, m: Meetings) -> npt.NDArray[np.uint8]:
+    """The pictures as the learner sees them, dark on white as a reader expects, [T, H, W] or [T, H, W, 3]."""
+    seen = world.batch([m]).images[0].numpy()  # [T, C, H, W] in [-1, 1]
+    grey = seen.shape[1] == 1
+    shown = np.clip((1 - seen if grey else 1 + seen) * 127.5, 0, 255).astype(np.uint8)
+    return shown[:, 0] if grey else shown.transpose(0, 2, 3, 1)
+
+
+def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size)

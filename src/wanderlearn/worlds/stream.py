@@ -1,0 +1,48 @@
+"""Batches of sequences without end, drawn ahead by background workers."""
+
+from collections.abc import Iterator
+from typing import cast
+
+from torch.utils.data import DataLoader, Dataset
+
+from wanderlearn.errors import WanderError
+from wanderlearn.worlds.roaming import Roaming
+from wanderlearn.worlds.sequence import Batch
+
+__all__ = ["batches"]
+
+
+class _Numbered(Dataset[Batch]):
+    """Batch n of a world: sequences n * size to (n + 1) * size, cut at `end`."""
+
+    def __init__(self, world: Roaming, seed: int, size: int, end: int | None) -> None:
+        self.world, self.seed, self.size, self.end = world, seed, size, end
+
+    def __getitem__(self, n: int) -> Batch:
+        stop = (n + 1) * self.size
+        stop = stop if self.end is None else min(stop, self.end)
+        return self.world.batch([self.world.meetings(self.seed, i) for i in range(n * self.size, stop)])
+
+
+def batches(
+    world: Roaming, seed: int, size: int, *, start: int = 0, count: int | None = None, workers: int = 0
+) -> Iterator[Batch]:
+    """Batches of `size` sequences from batch number `start` on: `count` sequences in all, or without end.
+
+    What comes out depends on neither `workers` (background processes) nor on where the iteration started.
+    """
+    if size < 1 or (count is not None and count < 1):
+        raise WanderError(f"A stream needs at least one sequence: batch size {size}, count {count}.")
+    end = None if count is None else start * size + count
+    last = 2**62 if end is None else -(-end // size)
+    numbered = _Numbered(world, seed, size, end)
+    if workers == 0:
+        return (numbered[n] for n in range(start, last))
+    loader = DataLoader(
+        numbered, batch_size=None, sampler=range(start, last), num_workers=workers, collate_fn=_as_it_is
+    )
+    return cast(Iterator[Batch], iter(loader))
+
+
+def _as_it_is(batch: Batch) -> Batch:
+    return batch
