@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tiny_world import tiny_pictures
+from tests.tiny_world import tiny_pictures
 from wanderlearn.errors import WanderError
 from wanderlearn.worlds import Meetings, Roaming, RoamingConfig, draw_manifest, read_manifest, write_manifest
 

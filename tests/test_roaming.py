@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tiny_world import tiny_pictures
+from tests.tiny_world import tiny_pictures
 from wanderlearn.errors import WanderError
 from wanderlearn.worlds import NEW, UNLABELED, Meetings, Roaming, RoamingConfig, batches, statistics
 from wanderlearn.worlds.sequence import target_of
