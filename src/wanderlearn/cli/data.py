@@ -26,7 +26,12 @@ class List:
         from wanderlearn.pictures import omniglot
         from wanderlearn.worlds.named import WORLDS
 
-        where = {"glyphs": "embedded", "omniglot": omniglot.status()}
+        found = omniglot.status()
+        if found.cached:
+            state = f"ready ({found.size / 1e6:.0f} MB cached)"
+        else:
+            state = f"found in {found.where}" if found.where else "not here yet"
+        where = {"glyphs": "embedded", "omniglot": state}
         put_json([{"name": name, "about": WORLDS[name], "where": where[name]} for name in WORLDS], self.json)
         if self.json == "-":
             return
