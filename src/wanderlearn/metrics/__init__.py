@@ -1,0 +1,49 @@
+"""How well a learner did: average precision, N-shot accuracy, accuracy over time, forgetting, and intervals.
+
+All figures are fractions; `summary` alone speaks in percent. What cannot be measured is NaN, with a reason.
+"""
+
+from wanderlearn.metrics.accuracy import (
+    BINS,
+    SHOTS,
+    Counting,
+    Forgetting,
+    OverTime,
+    Shot,
+    Since,
+    Variant,
+    accuracy_over_time,
+    forgetting,
+    known_accuracy,
+    novelty_accuracy,
+    shot_accuracy,
+)
+from wanderlearn.metrics.bootstrap import Interval, bootstrap, paired_bootstrap
+from wanderlearn.metrics.precision import ap, ap_joint, average_precision, average_precision_joint
+from wanderlearn.metrics.record import Record
+from wanderlearn.metrics.summary import summary
+
+__all__ = [
+    "BINS",
+    "SHOTS",
+    "Counting",
+    "Forgetting",
+    "Interval",
+    "OverTime",
+    "Record",
+    "Shot",
+    "Since",
+    "Variant",
+    "accuracy_over_time",
+    "ap",
+    "ap_joint",
+    "average_precision",
+    "average_precision_joint",
+    "bootstrap",
+    "forgetting",
+    "known_accuracy",
+    "novelty_accuracy",
+    "paired_bootstrap",
+    "shot_accuracy",
+    "summary",
+]

@@ -1,0 +1,64 @@
+"""All figures of a record in one dictionary, ready to be written as JSON."""
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from wanderlearn.metrics.accuracy import (
+    Forgetting,
+    Shot,
+    forgetting,
+    known_accuracy,
+    novelty_accuracy,
+    shot_accuracy,
+)
+from wanderlearn.metrics.precision import ap, ap_joint
+from wanderlearn.metrics.record import Record
+
+__all__ = ["summary"]
+
+_NO_KNOWN = "no step has a known target"
+_NO_STEP = "there is no valid step"
+
+
+def summary(record: Record) -> dict[str, Any]:
+    """The figures of an evaluation, in percent and unrounded.
+
+    What cannot be measured is None. The why stands beside it: under the same name with `_reason`, or for the
+    entries of the lists under `reason`.
+    """
+    figures = (
+        ("ap", ap(record), _NO_KNOWN),
+        ("ap_joint", ap_joint(record), _NO_KNOWN),
+        ("known_accuracy", known_accuracy(record), _NO_KNOWN),
+        ("novelty_accuracy", novelty_accuracy(record), _NO_STEP),
+    )
+    result: dict[str, Any] = {"sequences": len(record), "steps": record.steps}
+    for name, figure, reason in figures:
+        result[name] = _percent(figure)
+        if math.isnan(figure):
+            result[f"{name}_reason"] = reason
+    result["shots"] = {
+        "labelled": [_entry(shot) for shot in shot_accuracy(record, "labelled")],
+        "appearances": [_entry(shot) for shot in shot_accuracy(record, "appearances")],
+    }
+    result["forgetting"] = {
+        "appearance": [_entry(cell) for cell in forgetting(record, "appearance")],
+        "label": [_entry(cell) for cell in forgetting(record, "label")],
+    }
+    return result
+
+
+def _entry(figures: Shot | Forgetting) -> dict[str, Any]:
+    """The fields of a shot or a cell, its fractions in percent, and the reason only where there is one."""
+    entry = {
+        name: _percent(value) if isinstance(value, float) else value
+        for name, value in asdict(figures).items()
+    }
+    if not entry["reason"]:
+        del entry["reason"]
+    return entry
+
+
+def _percent(fraction: float) -> float | None:
+    return None if math.isnan(fraction) else 100 * fraction
