@@ -1,0 +1,1 @@
+"""Measurements of speed, always as ratios taken in one run."""
