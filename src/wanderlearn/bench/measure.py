@@ -45,12 +45,16 @@ def interleaved(work: Mapping[str, Callable[[], object]], rounds: int) -> dict[s
     """
     seconds: dict[str, list[float]] = {name: [] for name in work}
     for n in range(rounds + 1):
-        for name, function in work.items():
-            gc.collect()  # so that nobody pays for another's garbage
-            start = time.perf_counter()
-            function()
-            if n > 0:
-                seconds[name].append(time.perf_counter() - start)
+        gc.collect()
+        gc.disable()  # so that nobody pays for another's garbage
+        try:
+            for name, function in work.items():
+                start = time.perf_counter()
+                function()
+                if n > 0:
+                    seconds[name].append(time.perf_counter() - start)
+        finally:
+            gc.enable()
     return seconds
 
 

@@ -39,9 +39,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         if name not in COMMANDS:
             raise WanderError(f"There is no command {name!r}. Choose one of {', '.join(COMMANDS)}.")
-        command = importlib.import_module(f"wanderlearn.cli.{name}").Command
-        # `Command` is a dataclass with a `run` method, or a union of such dataclasses.
-        tyro.cli(command, prog=f"wander {name}", args=rest, config=(tyro.conf.OmitArgPrefixes,)).run()
+        module = importlib.import_module(f"wanderlearn.cli.{name}")
+        if hasattr(module, "main"):  # a command that reads its own words
+            module.main(rest)
+        else:  # `Command` is a dataclass with a `run` method, or a union of such dataclasses
+            command, prog = module.Command, f"wander {name}"
+            tyro.cli(command, prog=prog, args=rest, config=(tyro.conf.OmitArgPrefixes,)).run()
     except WanderError as error:
         _fail(str(error))
     except KeyboardInterrupt:

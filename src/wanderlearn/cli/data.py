@@ -11,7 +11,7 @@ from rich.table import Table
 from wanderlearn.cli.output import put_json
 from wanderlearn.errors import WanderError
 
-__all__ = ["Command"]
+__all__ = ["Command", "Get", "List"]
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from wanderlearn.learners.prototypes import (
 from wanderlearn.learners.recurrent import LayerNormLSTM, LSTMState
 from wanderlearn.worlds.sequence import UNLABELED
 
-__all__ = ["CPM", "CPMConfig", "CPMState"]
+__all__ = ["CPM", "CPMConfig", "CPMState", "Controls"]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,10 @@ removed them). Cells have nothing to do with class slots: any cell may hold anyt
 
 The controller sees only what is known beforehand, so it and all it says run over whole sequences at once;
 the loop in time has the memory alone, with all heads in one product.
+
+All numbers are float64. Which cell is free is decided by sorting usages, and once the memory is full they
+lie so close together that float32 rounding would choose among them, differently for whole sequences, steps
+and other batches, and change answers in the second digit.
 """
 
 from dataclasses import dataclass
@@ -36,8 +40,8 @@ __all__ = ["DNC", "Cells", "DNCConfig", "DNCState", "FreeList", "Orders"]
 BLANK: Final = 1e-5  # what cells hold before anything is written
 TINY: Final = 1e-7  # keeps the direction of an all-zero query finite
 NEVER: Final = -1e9  # the log of 0, as far as exp can tell
-HARDLY_USED: Final = 1e-6  # keeps the log of an unused cell finite
-TIE: Final = 1e-5  # how much more used a cell must be to come before the next one in number
+HARDLY_USED: Final = 1e-12  # keeps the log of an unused cell finite
+TIE: Final = 1e-10  # a cell must be this much less used than the one numbered before it to be taken first
 
 
 @dataclass(frozen=True)
@@ -106,11 +110,11 @@ class FreeList(nn.Module):
         factor = (place[:, None, None] < place) & (
             place[:, None, None] >= head[:, None]
         )  # [N, H, N] i in j's
-        self.register_buffer("before", factor.flatten(1).float(), persistent=False)  # [N, H N]
+        self.register_buffer("before", factor.flatten(1).double(), persistent=False)  # [N, H N]
         self.register_buffer(
-            "skipped", torch.where(place < head[:, None], NEVER, 0.0), persistent=False
+            "skipped", torch.where(place < head[:, None], NEVER, 0.0).double(), persistent=False
         )  # [H, N]
-        self.register_buffer("tie", TIE * place, persistent=False)  # [N]
+        self.register_buffer("tie", TIE * place.double(), persistent=False)  # [N]
 
     def forward(self, usage: Float[Tensor, "B N"]) -> Float[Tensor, "B H N"]:
         """a, for every write head. The order of the cells carries no gradient, their usage does."""
@@ -150,6 +154,7 @@ class DNC(nn.Module):
         self.told_content = linear(c.features + c.slots, c.writes * c.width)  # C, its rows for v
         self.free_list = FreeList(c.cells, c.writes)
         self.readout = linear(c.width, c.slots + 1)
+        self.double()
 
     def begin(self, batch_size: int, slots: int) -> DNCState:
         """Blank cells, and no slot open. More `slots` than the config has are an error."""
@@ -167,25 +172,28 @@ class DNC(nn.Module):
         self, state: DNCState, feature: Float[Tensor, "B D"], given: Int[Tensor, " B"]
     ) -> tuple[Answers, DNCState]:
         """One meeting: read and answer, then write the meeting before. What was told waits for the next."""
-        label = one_hot(state.label, self.config.slots).to(feature)  # [B, slots]
-        z, controller = self.controller.step(state.controller, torch.cat([feature, label], -1))  # [B, n]
+        x = feature.double()  # [B, D]
+        label = one_hot(state.label, self.config.slots).to(x)  # [B, slots]
+        z, controller = self.controller.step(state.controller, torch.cat([x, label], -1))  # [B, n]
         read, memory = self.live(state.memory, self.say(z, torch.cat([state.feature, label], -1)))  # [B, W]
         told = state.told | one_hot(given, state.told.shape[1]).bool()  # [B, K]
-        answer = answers_of(self.readout(read), state.told)
-        return answer, DNCState(controller, memory, feature, given, told)
+        answer = answers_of(self.readout(read).to(feature), state.told)
+        return answer, DNCState(controller, memory, x, given, told)
 
     def forward(self, features: Float[Tensor, "B T D"], given: Int[Tensor, "B T"], slots: int) -> Answers:
         """Whole sequences: the controller all at once, then the memory one meeting after the other."""
         check_room(slots, self.config.slots)
-        label = one_hot(one_late(given), self.config.slots).to(features)  # [B, T, slots]
-        z = self.controller(torch.cat([features, label], -1))  # [B, T, n]
-        met_before = torch.cat([F.pad(features[:, :-1], (0, 0, 1, 0)), label], -1)  # [B, T, D + slots]
+        x = features.double()  # [B, T, D]
+        label = one_hot(one_late(given), self.config.slots).to(x)  # [B, T, slots]
+        z = self.controller(torch.cat([x, label], -1))  # [B, T, n]
+        met_before = torch.cat([F.pad(x[:, :-1], (0, 0, 1, 0)), label], -1)  # [B, T, D + slots]
         orders = self.say(z.transpose(0, 1), met_before.transpose(0, 1))  # [T, B, ...]
         memory, reads = self._blank(len(given)), []
         for order in zip(*(part.unbind() for part in orders), strict=True):
             read, memory = self.live(memory, Orders(*order))  # [B, W]
             reads.append(read)
-        return answers_of(self.readout(torch.stack(reads, 1)), told_before(given, slots))
+        logits = self.readout(torch.stack(reads, 1)).to(features)  # [B, T, slots + 1]
+        return answers_of(logits, told_before(given, slots))
 
     def say(self, z: Float[Tensor, "*B n"], met_before: Float[Tensor, "*B m"]) -> Orders:
         """Read the controller's output as orders; `met_before` is [h_{t-1}, one-hot(y_{t-1})]."""

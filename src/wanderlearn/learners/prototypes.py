@@ -22,8 +22,11 @@ __all__ = [
     "Thresholds",
     "Writing",
     "first_betas",
+    "length",
     "may_self_write",
     "phased_in",
+    "root",
+    "square_length",
     "unit_length",
 ]
 

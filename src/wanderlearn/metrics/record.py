@@ -127,10 +127,14 @@ class Record:
         return correct
 
     @property
+    def answer(self) -> Ints:
+        """What was said: NEW where novelty is above 0, else the predicted slot, [N, T]."""
+        return np.where(self.novelty > 0, NEW, self.predicted)
+
+    @property
     def right(self) -> Bools:
-        """Steps answered rightly when "new" is an answer too, given where novelty is above 0, [N, T]."""
-        answer = np.where(self.novelty > 0, NEW, self.predicted)
-        right: Bools = self.valid & (answer == self.target)
+        """Steps answered rightly when "new" is an answer too, [N, T]."""
+        right: Bools = self.valid & (self.answer == self.target)
         return right
 
     @property

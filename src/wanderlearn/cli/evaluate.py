@@ -1,0 +1,224 @@
+"""`wander evaluate`: score a trained learner on sequences it has never seen."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from wanderlearn.cli.output import put_json
+from wanderlearn.errors import WanderError
+
+if TYPE_CHECKING:
+    from wanderlearn.evaluate import Origin
+    from wanderlearn.model import Model
+    from wanderlearn.worlds import Manifest, Roaming
+
+__all__ = ["Command"]
+
+
+@dataclass(frozen=True)
+class Command:
+    """Score a trained learner on sequences it has never seen.
+
+    Without --world, --semi and --supervised, on the kind of world it was trained in. The result of a run
+    folder is also written into that folder, as result-WORLD-SPLIT.json.
+
+    Examples:
+      wander evaluate runs/cpm-omniglot
+      wander evaluate cpm-glyphs --sequences 200 --json -
+      wander evaluate runs/mine --answers mine.npz
+      wander evaluate runs/other --compare mine.npz
+    """
+
+    learner: tyro.conf.Positional[str]
+    """A run folder (its best weights), a .safetensors file, or the name of weights in the package."""
+    world: str | None = None
+    """glyphs or omniglot (default: where it was trained)."""
+    split: str = "test"
+    """train, val or test."""
+    sequences: int = 2000
+    """How many sequences."""
+    semi: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Hide most labels of frequent classes (default: as it was trained)."""
+    supervised: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Tell every label (default: as it was trained)."""
+    shuffle: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Destroy temporal context by shuffling each sequence (the paper's control)."""
+    seed: int = 0
+    """Sequence i of a seed is always the same."""
+    manifest: Path | None = None
+    """Evaluate on the sequences of this file; world, split, labels, number and seed are then the file's."""
+    batch_size: int = 16
+    """Sequences at a time; it changes the time, not the figures."""
+    json: str | None = None
+    """Write the result as JSON to this file, or to standard output for -."""
+    answers: Path | None = None
+    """Write the raw answers to this .npz file, to compare another learner with later."""
+    compare: Path | None = None
+    """Compare with these answers of another learner to the same sequences (paired bootstrap)."""
+    source: Annotated[Path | None, tyro.conf.arg(name="from")] = None
+    """Folder with the original files (omniglot)."""
+
+    def run(self) -> None:
+        """Load, evaluate, show."""
+        self._check()
+        from wanderlearn.answers import METRICS, compare, read_answers, write_answers
+        from wanderlearn.evaluate import evaluate_with_answers
+        from wanderlearn.model import about_model, load_model
+        from wanderlearn.progress import track
+        from wanderlearn.results import write_result
+
+        run, weights = _find(self.learner)
+        model, about = load_model(weights), about_model(weights)
+        other = None if self.compare is None else read_answers(self.compare)
+        world, manifest = self._sequences(about)
+        result, answers = evaluate_with_answers(
+            model, world, manifest, self.batch_size, origin=_origin(model, about, run, weights), progress=True
+        )
+        if other is not None:
+            result["compared"] = [
+                compare(answers, other, metric) for metric in track(METRICS, "resampling", len(METRICS))
+            ]
+        if self.answers is not None:
+            write_answers(self.answers, answers)
+        if run is not None:
+            kind = "-semi" * manifest.config.semi + "-shuffle" * manifest.config.shuffle
+            kept = run / f"result-{manifest.pictures}-{manifest.split}{kind}.json"
+            write_result(kept, result)
+            print(f"written to {kept}", file=sys.stderr)
+        put_json(result, self.json)
+        if self.json != "-":
+            _show(result)
+
+    def _check(self) -> None:
+        for name in ("sequences", "batch_size"):
+            if getattr(self, name) < 1:
+                raise WanderError(
+                    f"--{name.replace('_', '-')} must be at least 1, not {getattr(self, name)}."
+                )
+        if not 0 <= self.seed < 2**63:
+            raise WanderError(f"--seed must be between 0 and 2^63 - 1, not {self.seed}.")
+        if self.semi and self.supervised:
+            raise WanderError("--semi hides labels and --supervised tells all of them: choose one.")
+        if self.answers is not None and self.answers.suffix != ".npz":
+            raise WanderError(f"Answers go into a file that ends in .npz, not {self.answers.name}.")
+
+    def _sequences(self, about: dict[str, Any]) -> tuple[Roaming, Manifest]:
+        """What to evaluate on: the manifest, or what the options and the weights themselves say."""
+        from wanderlearn.worlds import RoamingConfig, draw_manifest, open_pictures, open_world, read_manifest
+
+        if self.manifest is not None:
+            manifest = read_manifest(self.manifest)
+            if self.world not in (None, manifest.pictures):
+                raise WanderError(
+                    f"{self.manifest} is a manifest of {manifest.pictures}, not of {self.world}."
+                )
+            return manifest.world(open_pictures(manifest.pictures, manifest.split, self.source)), manifest
+        name = self.world or about.get("world")
+        if not isinstance(name, str):
+            raise WanderError(
+                f"{self.learner} does not say which world it was trained in. Name one with --world."
+            )
+        semi = self.semi or (bool(about.get("semi")) and not self.supervised)
+        config = replace(RoamingConfig(), semi=semi, shuffle=self.shuffle)
+        world = open_world(name, self.split, config, self.source)
+        return world, draw_manifest(world, self.seed, self.sequences)
+
+
+def _find(learner: str) -> tuple[Path | None, Path]:
+    """The run folder, if it is one, and the file of weights."""
+    from wanderlearn.shipped import shipped_weights
+
+    path = Path(learner)
+    if path.is_dir():
+        weights = path / "best" / "model.safetensors"
+        if not weights.exists():
+            raise WanderError(
+                f"{path} has no best weights yet ({weights} is missing). "
+                "Is it a run folder, and has it got to its first validation?"
+            )
+        return path, weights
+    if path.exists():
+        return None, path
+    shipped = shipped_weights()
+    if learner in shipped:
+        return None, shipped[learner]
+    known = f", and no weights of that name come with the package ({', '.join(shipped)})" if shipped else ""
+    raise WanderError(f"There is no run folder or file of weights {learner}{known}.")
+
+
+def _origin(model: Model, about: dict[str, Any], run: Path | None, weights: Path) -> Origin:
+    """What is known of where the model came from: from the weights, and from the run around them."""
+    from wanderlearn.configs import kind_of
+    from wanderlearn.evaluate import Origin
+    from wanderlearn.files import digest_of, read_json
+    from wanderlearn.model import about_model
+
+    train: dict[str, Any] = {name: about[name] for name in ("seed", "step", "validation_ap") if name in about}
+    if run is not None and (last := run / "last" / "model.safetensors").exists():
+        progress = about_model(last).get("progress") or {}
+        train |= {"seconds": progress.get("total_seconds"), "steps": progress.get("step")}
+    if run is not None and (config := run / "config.json").exists():
+        train["config"] = read_json(config)
+    return Origin(
+        preset=about.get("preset"),
+        learner=kind_of(type(model.config.learner)),
+        weights_sha256=digest_of(weights),
+        train=train or None,
+    )
+
+
+def _show(result: dict[str, Any]) -> None:
+    metrics, console = result["metrics"], Console(highlight=False)
+    labels = "few labels" if result["semi"] else "all labels"
+    shuffled = ", shuffled" if result["shuffle"] else ""
+    console.print(
+        f"[bold]{result['preset'] or result['learner']}[/bold] on {result['sequences']} sequences of "
+        f"{result['world']}/{result['split']}, {labels}{shuffled} (manifest {result['manifest_sha256'][:12]})"
+    )
+    table = Table(box=None, show_header=False)
+    table.add_row("AP", _figure(metrics["ap"]))
+    table.add_row("AP-joint", _figure(metrics["ap_joint"]))
+    for shot in metrics["shots"]["labelled"]:
+        error = "" if shot["standard_error"] is None else f" ± {shot['standard_error']:.2f}"
+        table.add_row(f"{shot['shots']}-shot accuracy", _figure(shot["mean"]) + error)
+    table.add_row("seconds per sequence", f"{result['seconds_per_sequence']:.4f}")
+    table.add_row("parameters", f"{result['parameters']:,}")
+    console.print(table)
+    console.print(_forgetting(metrics["forgetting"]["appearance"]))
+    if "compared" in result:
+        console.print(_compared(result["compared"]))
+
+
+def _forgetting(cells: list[dict[str, Any]]) -> Table:
+    """Accuracy by how long ago the class was last met, one column per number of labels before."""
+    table = Table(box=None, title="accuracy by steps since the class was last met", title_justify="left")
+    shots = sorted({cell["shots"] for cell in cells})
+    table.add_column("steps")
+    for n in shots:
+        table.add_column(f"{n}-shot", justify="right")
+    for first, last in dict.fromkeys((cell["first"], cell["last"]) for cell in cells):
+        row = [cell for cell in cells if cell["first"] == first]
+        table.add_row(f"{first}-{last}", *(_figure(cell["accuracy"]) for cell in row))
+    return table
+
+
+def _compared(found: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, title=f"against {found[0]['against']}, percentage points", title_justify="left")
+    for column in ("", "this", "other", "difference", "95 % interval"):
+        table.add_column(column, justify="right" if column else "left")
+    for row in found:
+        interval = "-" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}"
+        difference = "-" if row["difference"] is None else f"{row['difference']:+.2f}"
+        table.add_row(row["metric"], _figure(row["first"]), _figure(row["second"]), difference, interval)
+    return table
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

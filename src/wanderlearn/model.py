@@ -1,0 +1,126 @@
+"""A model is an encoder and a learner: pictures in, answers out. And how its weights are kept in a file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from wanderlearn.configs import from_json, to_json
+from wanderlearn.errors import WanderError
+from wanderlearn.learners.answer import Answers
+from wanderlearn.learners.cpm import CPM, CPMConfig
+from wanderlearn.learners.encoders import Conv4, Conv4Config
+from wanderlearn.learners.imp import IMPConfig, OnlineIMP
+from wanderlearn.learners.matchingnet import MatchingNetConfig, OnlineMatchingNet
+from wanderlearn.learners.protonet import OnlineProtoNet, ProtoNetConfig
+from wanderlearn.tensors import load_tensors, save_tensors
+
+__all__ = ["Model", "ModelConfig", "about_model", "build", "load_model", "restore_model", "save_model"]
+
+FORMAT: Final = 1
+BESIDE: Final = "beside."  # tensors of this prefix are not the model's: an optimiser's, in a checkpoint
+LEARNERS: Final[dict[type, type[nn.Module]]] = {
+    CPMConfig: CPM,
+    ProtoNetConfig: OnlineProtoNet,
+    MatchingNetConfig: OnlineMatchingNet,
+    IMPConfig: OnlineIMP,
+}
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """What a model is made of."""
+
+    encoder: Conv4Config = field(default_factory=Conv4Config)
+    learner: CPMConfig | ProtoNetConfig | MatchingNetConfig | IMPConfig = field(default_factory=CPMConfig)
+
+
+class Model(nn.Module):
+    """An encoder and a learner. Built by `build`, which knows its config."""
+
+    def __init__(self, config: ModelConfig, encoder: nn.Module, learner: nn.Module) -> None:
+        super().__init__()
+        self.config, self.encoder, self.learner = config, encoder, learner
+
+    def forward(
+        self,
+        images: Float[Tensor, "B T C H W"],
+        given: Int[Tensor, "B T"],
+        valid: Bool[Tensor, "B T"],
+        slots: int,
+    ) -> Answers:
+        """Answers to whole sequences. Padding costs nothing: only valid pictures reach the encoder."""
+        features: Tensor = self.encoder(images[valid])  # [N, D]
+        placed = features.new_zeros(*valid.shape, features.shape[-1])  # [B, T, D]
+        answers: Answers = self.learner(placed.index_put((valid,), features), given, slots)
+        return answers
+
+
+def build(config: ModelConfig) -> Model:
+    """A model with fresh weights, drawn from torch's own generator (`torch.manual_seed` fixes them)."""
+    encoder = Conv4(config.encoder)
+    wanted, given = config.learner.features, encoder.feature_dim
+    if wanted != given:
+        raise WanderError(
+            f"The encoder gives features of {given} numbers, but the learner expects {wanted}. "
+            f"Set the learner's features to {given} (`--model.learner.features {given}`)."
+        )
+    return Model(config, encoder, LEARNERS[type(config.learner)](config.learner))
+
+
+def save_model(
+    path: Path, model: Model, about: Mapping[str, Any], beside: Mapping[str, Tensor] | None = None
+) -> None:
+    """Write a model as one safetensors file: weights, config, `about` (where it came from) and a SHA-256.
+
+    `beside` are tensors that belong to the file but not to the model, such as the state of an optimiser.
+    """
+    tensors = dict(model.state_dict()) | {BESIDE + name: tensor for name, tensor in (beside or {}).items()}
+    save_tensors(path, tensors, {"format": FORMAT, "config": to_json(model.config), "about": dict(about)})
+
+
+def load_model(path: Path) -> Model:
+    """Read a model written by `save_model`, in evaluation mode. Nothing in the file is executed."""
+    tensors, header = load_tensors(path)
+    _check_format(path, header)
+    config = from_json(ModelConfig, header.get("config"), f"The model config in {path}")
+    with torch.random.fork_rng(devices=[]):  # fresh weights are drawn and then replaced
+        model = build(config)
+    _put(path, model, tensors)
+    return model.eval()
+
+
+def about_model(path: Path) -> dict[str, Any]:
+    """Where a model came from, as written beside it: preset, world, step and the like."""
+    _, header = load_tensors(path)
+    _check_format(path, header)
+    return dict(header.get("about") or {})
+
+
+def restore_model(path: Path, model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Put the weights of a file into a model of the same config; gives `about` and the tensors beside."""
+    tensors, header = load_tensors(path)
+    _check_format(path, header)
+    _put(path, model, tensors)
+    beside = {name.removeprefix(BESIDE): t for name, t in tensors.items() if name.startswith(BESIDE)}
+    return dict(header.get("about") or {}), beside
+
+
+def _check_format(path: Path, header: Mapping[str, Any]) -> None:
+    if header.get("format") != FORMAT:
+        raise WanderError(f"{path} has model format {header.get('format')}; this version reads {FORMAT}.")
+
+
+def _put(path: Path, model: Model, tensors: Mapping[str, Tensor]) -> None:
+    weights = {name: tensor for name, tensor in tensors.items() if not name.startswith(BESIDE)}
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise WanderError(
+            f"The weights in {path} do not fit the model its config describes ({error}). "
+            "Was it written by another version?"
+        ) from error

@@ -1,0 +1,103 @@
+"""One training step, the same for every stage: gradient, cap, Adam, and a stop when numbers go wrong."""
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["DivergedError", "Optimiser", "OptimiserConfig", "Trained", "trained"]
+
+
+class DivergedError(Exception):
+    """The loss or the gradient is no longer a number. Nothing was changed by this step."""
+
+
+class Trained(NamedTuple):
+    """One tensor to train."""
+
+    name: str
+    tensor: nn.Parameter
+    rate: float  # multiplies the learning rate
+
+
+class OptimiserConfig(Protocol):
+    """What an optimiser needs to know of a stage's config."""
+
+    @property
+    def lr(self) -> float: ...
+    @property
+    def weight_decay(self) -> float: ...
+    @property
+    def clip(self) -> float: ...
+    @property
+    def adam_eps(self) -> float: ...
+
+
+def trained(module: nn.Module, prefix: str, rate: float = 1.0) -> list[Trained]:
+    """All parameters of a module, with names that are unique across modules of different prefixes."""
+    return [Trained(f"{prefix}.{name}", tensor, rate) for name, tensor in module.named_parameters()]
+
+
+class Optimiser:
+    """Adam, with L2 decay on weights only: matrices and kernels, never biases, norms, thresholds or scales.
+
+    The decay is a part of the gradient, d(wd/2 |w|^2)/dw = wd w, added after the gradient's norm was capped.
+    """
+
+    def __init__(self, tensors: Iterable[Trained], config: OptimiserConfig) -> None:
+        self._named = {each.name: each.tensor for each in tensors if each.tensor.requires_grad}
+        self._parameters = list(self._named.values())
+        self._config = config
+        groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
+        for each in tensors:
+            if each.tensor.requires_grad:
+                groups.setdefault((each.rate, each.tensor.ndim > 1), []).append(each.tensor)
+        self._rates = [rate for rate, _ in groups]
+        self._adam = torch.optim.Adam(
+            [
+                {"params": parameters, "weight_decay": config.weight_decay if is_weight else 0.0}
+                for (_, is_weight), parameters in groups.items()
+            ],
+            lr=config.lr,
+            eps=config.adam_eps,
+            fused=True,
+        )
+
+    def step(self, loss: Tensor, factor: float) -> float:
+        """One step down the loss at `factor` times the learning rate; gives the gradient's norm, uncapped."""
+        if not isfinite(float(loss.detach())):
+            raise DivergedError(f"the loss is {float(loss.detach())}")
+        self._adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        gradients = [p.grad for p in self._parameters if p.grad is not None]
+        total = nn.utils.get_total_norm(gradients)
+        norm = float(total)
+        if not isfinite(norm):
+            raise DivergedError(f"the norm of the gradient is {norm}")
+        if self._config.clip:
+            nn.utils.clip_grads_with_norm_(self._parameters, self._config.clip, total)
+        for group, rate in zip(self._adam.param_groups, self._rates, strict=True):
+            group["lr"] = self._config.lr * rate * factor
+        self._adam.step()
+        return norm
+
+    def state(self) -> dict[str, Tensor]:
+        """All that Adam remembers, as named tensors."""
+        return {
+            f"adam.{entry}.{name}": self._adam.state[tensor][entry]
+            for name, tensor in self._named.items()
+            for entry in self._adam.state[tensor]
+        }
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Remember what `state` gave."""
+        for key, value in state.items():
+            of, entry, name = key.split(".", 2) if key.count(".") > 1 else ("", "", "")
+            if of != "adam":
+                continue
+            parameter = self._named[name]
+            # In the parameter's own memory layout, which the fused kernel takes for granted.
+            kept = value.clone() if entry == "step" else torch.empty_like(parameter).copy_(value)
+            self._adam.state[parameter][entry] = kept.detach()

@@ -1,0 +1,106 @@
+"""Presets: whole recipes by name, each saying what it does, how long it takes and what to expect.
+
+    wander train cpm-omniglot            fully labelled
+    wander train cpm-omniglot-semi       most labels of frequent classes hidden
+    wander train cpm-glyphs              the embedded world: no download, ten minutes
+
+The four methods are the paper's CPM, Online ProtoNet, Online MatchingNet and Online IMP, with the authors'
+settings, but for a budget that suits a computer without a graphics card.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, get_args
+
+from wanderlearn.learners.cpm import CPMConfig
+from wanderlearn.learners.encoders import Conv4Config
+from wanderlearn.learners.imp import IMPConfig
+from wanderlearn.learners.matchingnet import MatchingNetConfig
+from wanderlearn.learners.protonet import ProtoNetConfig
+from wanderlearn.model import ModelConfig
+from wanderlearn.pretrain import PretrainConfig
+from wanderlearn.train import TrainConfig
+from wanderlearn.worlds.roaming import RoamingConfig
+
+__all__ = ["PAPER_AP", "PRESETS", "Preset"]
+
+Method = Literal["cpm", "protonet", "matchingnet", "imp"]
+World = Literal["omniglot", "glyphs"]
+
+PAPER_AP: Final = {
+    "cpm-omniglot": 94.17,
+    "protonet-omniglot": 90.49,
+    "matchingnet-omniglot": 88.69,
+    "imp-omniglot": 90.15,
+    "cpm-omniglot-semi": 90.42,
+    "protonet-omniglot-semi": 84.61,
+    "matchingnet-omniglot-semi": 84.39,
+    "imp-omniglot-semi": 81.62,
+}
+"""Test AP in the paper's tables, from 80,000 steps without pretraining."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A recipe: the world, the model and how it is trained."""
+
+    name: str
+    world: str
+    roaming: RoamingConfig = field(default_factory=RoamingConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    pretrain: PretrainConfig | None = None
+
+    @property
+    def about(self) -> str:
+        """The command, what it does, how long it takes and the number to expect."""
+        labels = "few labels" if self.roaming.semi else "all labels"
+        paper = f"paper: AP {PAPER_AP[self.name]}" if self.name in PAPER_AP else "not in the paper"
+        return f"wander train {self.name}: {labels}, {self._stages()} ({paper})"
+
+    def _stages(self) -> str:
+        budget = _budget(self.train.minutes, self.train.steps, "steps")
+        if self.pretrain is None or not self.pretrain.wanted:
+            return f"from scratch, {budget} of sequences"
+        before = _budget(self.pretrain.minutes, self.pretrain.epochs, "epochs")
+        return f"{before} of pretraining, then {budget} of sequences"
+
+
+def _budget(minutes: float | None, other: float | None, unit: str) -> str:
+    parts = [f"{minutes:g} minutes"] if minutes else []
+    parts += [f"{other:g} {unit}"] if other else []
+    return " or ".join(parts) or "no budget"
+
+
+def _model(method: Method, momentum: float) -> ModelConfig:
+    """The authors' model: CPM without the encoder's last ReLU, the Euclidean methods with it."""
+    encoder = Conv4Config(last_relu=method != "cpm", batch_norm_momentum=momentum)
+    learners: dict[Method, CPMConfig | ProtoNetConfig | MatchingNetConfig | IMPConfig] = {
+        "cpm": CPMConfig(),
+        "protonet": ProtoNetConfig(),
+        "matchingnet": MatchingNetConfig(),
+        "imp": IMPConfig(),
+    }
+    return ModelConfig(encoder=encoder, learner=learners[method])
+
+
+def _preset(method: Method, world: World, semi: bool) -> Preset:
+    """One method on one world."""
+    shared = TrainConfig(clip=5.0 if method == "cpm" else 0.0)
+    name = f"{method}-{world}{'-semi' if semi else ''}"
+    if world == "glyphs":
+        # So short a run learns most at a higher rate that falls smoothly, and its averages must be quicker.
+        train = replace(shared, minutes=10.0, lr=2e-3, schedule="cosine", validate_every=100)
+        return Preset(name, world, RoamingConfig(semi=semi), _model(method, momentum=0.02), train)
+    # The authors train IMP's encoder at a tenth of the rate, which supposes a pretrained one.
+    train = replace(shared, minutes=60.0, encoder_lr=0.1 if method == "imp" else 1.0)
+    pretrain = PretrainConfig(minutes=30.0)
+    return Preset(name, world, RoamingConfig(semi=semi), _model(method, momentum=0.01), train, pretrain)
+
+
+PRESETS: Final[dict[str, Preset]] = {
+    preset.name: preset
+    for world in get_args(World)
+    for semi in (False, True)
+    for preset in (_preset(method, world, semi) for method in get_args(Method))
+}
+"""All presets by name."""

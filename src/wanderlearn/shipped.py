@@ -1,0 +1,47 @@
+"""Learners that come with the package, ready to use."""
+
+from pathlib import Path
+from typing import Final
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from wanderlearn.errors import WanderError
+from wanderlearn.learners.protonet import OnlineProtoNet, ProtoNetConfig
+from wanderlearn.model import Model, ModelConfig, load_model
+
+__all__ = ["Pixels", "demo_learners", "raw_pixels", "shipped_weights"]
+
+FOLDER: Final = Path(__file__).parent / "weights"
+
+
+class Pixels(nn.Module):
+    """The encoder that does nothing: a picture's feature is its pixels, 0 for black to 1 for white."""
+
+    def forward(self, images: Float[Tensor, "N C H W"]) -> Float[Tensor, "N F"]:
+        """Flatten."""
+        return (images.flatten(1) + 1) / 2
+
+
+def raw_pixels(size: int = 28) -> Model:
+    """A floor that needs no training: nearest class mean by the cosine between pictures.
+
+    It says "new" below a cosine of 0.5, about where it errs least on the embedded world.
+    """
+    config = ProtoNetConfig(features=size * size, similarity="cosine", beta_read=-5.0)
+    return Model(ModelConfig(learner=config), Pixels(), OnlineProtoNet(config)).eval()
+
+
+def shipped_weights() -> dict[str, Path]:
+    """The files of the learners that come with the package, by the name of their preset."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.safetensors"))}
+
+
+def demo_learners() -> dict[str, Model]:
+    """What `wander demo` compares, the best last."""
+    names = {"protonet-glyphs": "Online ProtoNet", "cpm-glyphs": "CPM"}
+    found = shipped_weights()
+    if missing := names.keys() - found.keys():
+        raise WanderError(f"The package lacks its weights {', '.join(sorted(missing))}. Install it again.")
+    trained = {words: load_model(found[name]) for name, words in names.items()}
+    return {"raw pixels": raw_pixels()} | trained
