@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-__all__ = ["DivergedError", "Optimiser", "OptimiserConfig", "Trained", "trained"]
+__all__ = ["DivergedError", "Optimiser", "Trained", "trained"]
 
 
 class DivergedError(Exception):
@@ -22,7 +22,7 @@ class Trained(NamedTuple):
     rate: float  # multiplies the learning rate
 
 
-class OptimiserConfig(Protocol):
+class _Config(Protocol):
     """What an optimiser needs to know of a stage's config."""
 
     @property
@@ -46,7 +46,7 @@ class Optimiser:
     The decay is a part of the gradient, d(wd/2 |w|^2)/dw = wd w, added after the gradient's norm was capped.
     """
 
-    def __init__(self, tensors: Iterable[Trained], config: OptimiserConfig) -> None:
+    def __init__(self, tensors: Iterable[Trained], config: _Config) -> None:
         self._named = {each.name: each.tensor for each in tensors if each.tensor.requires_grad}
         self._parameters = list(self._named.values())
         self._config = config

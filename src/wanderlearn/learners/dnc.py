@@ -106,14 +106,12 @@ class FreeList(nn.Module):
 
     def __init__(self, cells: int, heads: int) -> None:
         super().__init__()
-        place, head = torch.arange(cells), torch.arange(heads)
-        factor = (place[:, None, None] < place) & (
-            place[:, None, None] >= head[:, None]
-        )  # [N, H, N] i in j's
-        self.register_buffer("before", factor.flatten(1).double(), persistent=False)  # [N, H N]
-        self.register_buffer(
-            "skipped", torch.where(place < head[:, None], NEVER, 0.0).double(), persistent=False
-        )  # [H, N]
+        place, head = torch.arange(cells), torch.arange(heads)[:, None]  # [N], [H, 1]
+        skipped = torch.where(place < head, NEVER, 0.0).double()  # [H, N]
+        i = place[:, None, None]  # [N, 1, 1]
+        before = ((i >= head) & (i < place)).flatten(1).double()  # [N, H N] whether u_i is a factor of a_s[j]
+        self.register_buffer("before", before, persistent=False)
+        self.register_buffer("skipped", skipped, persistent=False)
         self.register_buffer("tie", TIE * place.double(), persistent=False)  # [N]
 
     def forward(self, usage: Float[Tensor, "B N"]) -> Float[Tensor, "B H N"]:

@@ -1,0 +1,139 @@
+"""Pretraining: single pictures drawn right, a classifier with a margin, and a stage that resumes."""
+
+from math import exp, log
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.test_training import interrupt, stop_after
+from tests.tiny_runs import PROTONET, log_of, pictures, run, tiny_preset, weights_of
+from tests.tiny_world import tiny_pictures
+from wanderlearn.errors import WanderError
+from wanderlearn.model import build, load_model
+from wanderlearn.pretrain import CosineClassifier, PretrainConfig, SinglePictures
+from wanderlearn.worlds import RoamingConfig
+
+PICTURES = tiny_pictures(families=3, classes_per_family=2, per_class=5, channels=2)  # 30 pictures
+
+
+def slowly(index: int, row: int, column: int, box: tuple[int, int], side: int) -> np.ndarray:
+    padded = np.zeros((2, 32, 32), dtype=np.float64)
+    padded[:, 2:30, 2:30] = PICTURES.images[index]
+    picture = padded[:, row : row + 28, column : column + 28] / 127.5 - 1
+    picture[:, box[0] : box[0] + side, box[1] : box[1] + side] = 0
+    return picture
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**40), st.integers(0, 1000))
+def test_every_picture_is_a_crop_of_its_class_with_one_box(seed: int, step: int) -> None:
+    data = SinglePictures(PICTURES, RoamingConfig(), seed, batch_size=7)
+    images, truth = data.batch(step)
+    assert images.dtype == torch.float32
+    # The independent version: search for the crop and the box that explain each picture.
+    for image, label in zip(images.double().numpy(), truth.tolist(), strict=True):
+        grey = (image == 0).all(0)
+        rows, columns = np.flatnonzero(grey.sum(1) >= 8), np.flatnonzero(grey.sum(0) >= 8)
+        assert len(rows) == len(columns) == 8
+        box = int(rows[0]), int(columns[0])
+        assert max(box) <= 19
+        members = range(PICTURES.first[label], PICTURES.first[label + 1])
+        explained = any(
+            np.allclose(image, slowly(index, row, column, box, 8), atol=1e-6)
+            for index in members for row in range(5) for column in range(5)
+        )  # fmt: skip
+        assert explained
+
+
+def test_an_epoch_shows_every_picture_once_and_the_next_in_another_order() -> None:
+    data = SinglePictures(PICTURES, RoamingConfig(crop="none", occlusion=0.0), 0, batch_size=10)
+    original = torch.from_numpy(PICTURES.images).float() / 127.5 - 1
+    orders = []
+    for epoch in range(2):
+        shown = torch.cat([data.batch(3 * epoch + n)[0] for n in range(3)])
+        same = (shown[:, None] - original[None]).abs().amax((2, 3, 4)) < 1e-6  # [30, 30]
+        assert torch.equal(same.sum(0), torch.ones(30, dtype=torch.long))
+        orders.append(same.long().argmax(1))
+    assert not torch.equal(orders[0], orders[1])
+
+
+def test_batches_depend_on_seed_and_step_alone() -> None:
+    one, other = (SinglePictures(PICTURES, RoamingConfig(), 4, batch_size=8) for _ in range(2))
+    for step in (9, 2, 9, 0):
+        images, truth = one.batch(step)
+        again = SinglePictures(PICTURES, RoamingConfig(), 4, batch_size=8).batch(step)
+        assert torch.equal(images, again[0])
+        assert torch.equal(truth, again[1])
+    assert not torch.equal(other.batch(0)[0], other.batch(1)[0])
+    assert not torch.equal(
+        SinglePictures(PICTURES, RoamingConfig(), 5, batch_size=8).batch(0)[0], other.batch(0)[0]
+    )
+
+
+def test_too_few_pictures_for_a_batch_is_a_sentence() -> None:
+    with pytest.raises(WanderError, match="30 training pictures, fewer than a batch of 31"):
+        SinglePictures(PICTURES, RoamingConfig(), 0, batch_size=31)
+
+
+def test_the_classifier_by_hand() -> None:
+    classifier = CosineClassifier(2, 2, scale=4.0, margin=0.25)
+    with torch.no_grad():
+        classifier.weight.copy_(torch.tensor([[3.0, 0.0], [0.0, 0.5]]))
+        scores = classifier(torch.tensor([[0.6, 0.8], [5.0, 0.0]]))
+        torch.testing.assert_close(scores, torch.tensor([[2.4, 3.2], [4.0, 0.0]]))
+        loss = classifier.loss(scores, torch.tensor([1, 0])).item()
+    # the right class is lowered by 4 x 0.25
+    first = -log(exp(2.2) / (exp(2.2) + exp(2.4)))
+    second = -log(exp(3.0) / (exp(3.0) + 1))
+    assert loss == pytest.approx((first + second) / 2, rel=1e-6)
+
+
+def test_the_budget_in_steps() -> None:
+    assert PretrainConfig(epochs=2.5, batch_size=10).steps(45) == 10
+    assert PretrainConfig(epochs=0.001, batch_size=10).steps(45) == 1
+    assert PretrainConfig(minutes=1).steps(45) is None
+    assert PretrainConfig(minutes=1).wanted
+    assert not PretrainConfig(minutes=0, epochs=0).wanted
+    with pytest.raises(WanderError, match="at least 2 pictures"):
+        PretrainConfig(batch_size=1)
+
+
+def test_the_encoder_learns_and_hands_its_weights_on(tmp_path: Path) -> None:
+    pretrain = PretrainConfig(epochs=25, batch_size=24, lr=2e-2)
+    preset = tiny_preset(PROTONET, pretrain=pretrain, steps=1, encoder_lr=0.0)
+    run(preset, tmp_path / "run")
+    log = [line for line in log_of(tmp_path / "run") if line["stage"] == "pretrain"]
+    assert len(log) == 25 * (len(pictures("train").images) // 24)
+    accuracy = [line["accuracy"] for line in log]
+    assert sum(accuracy[-8:]) > 2 * sum(accuracy[:8])
+    assert log[-1]["loss"] < 0.7 * log[0]["loss"]
+    # One step on sequences with a frozen encoder: its weights are still those of pretraining, not fresh ones.
+    torch.manual_seed(preset.train.seed)
+    fresh, after = build(preset.model), load_model(tmp_path / "run" / "last" / "model.safetensors")
+    for one, other in zip(fresh.encoder.parameters(), after.encoder.parameters(), strict=True):
+        assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("cut", [3, 9])  # in the middle of pretraining (8 steps), and just after it
+def test_pretraining_resumes_to_the_bit(cut: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    preset = tiny_preset(PROTONET, pretrain=PretrainConfig(epochs=2, batch_size=24), steps=3)
+    whole = run(preset, tmp_path / "whole")
+    assert [line["stage"] for line in log_of(tmp_path / "whole")].count("pretrain") == 8
+    with monkeypatch.context() as patch:
+        stop_after(patch, cut, interrupt)
+        stopped = run(preset, tmp_path / "cut")
+    assert (stopped.status, stopped.stage) == ("interrupted", "pretrain" if cut == 3 else "sequences")
+    resumed = run(preset, tmp_path / "cut", resume=True)
+    assert resumed.best_ap == whole.best_ap
+    assert log_of(tmp_path / "cut") == log_of(tmp_path / "whole")
+    for which in ("last", "best"):
+        assert weights_of(tmp_path / "cut", which) == weights_of(tmp_path / "whole", which)
+
+
+def test_without_a_budget_there_is_no_pretraining(tmp_path: Path) -> None:
+    run(tiny_preset(PROTONET, pretrain=PretrainConfig(), steps=1), tmp_path / "run")
+    assert {line["stage"] for line in log_of(tmp_path / "run")} == {"sequences"}

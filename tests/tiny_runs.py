@@ -1,0 +1,61 @@
+"""Runs small enough to be made many times: tiny pictures, a narrow encoder, a few short sequences."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.tiny_world import tiny_pictures
+from wanderlearn.learners.cpm import CPMConfig
+from wanderlearn.learners.encoders import Conv4Config
+from wanderlearn.learners.imp import IMPConfig
+from wanderlearn.learners.matchingnet import MatchingNetConfig
+from wanderlearn.learners.protonet import ProtoNetConfig
+from wanderlearn.model import ModelConfig
+from wanderlearn.pictures.collection import Pictures, Split
+from wanderlearn.presets import Preset
+from wanderlearn.pretrain import PretrainConfig
+from wanderlearn.train import Outcome, TrainConfig, train
+from wanderlearn.worlds import RoamingConfig
+
+CHANNELS = 8
+CPM = CPMConfig(features=CHANNELS, units=12)
+PROTONET = ProtoNetConfig(features=CHANNELS)
+LEARNERS = (CPM, PROTONET, MatchingNetConfig(features=CHANNELS), IMPConfig(features=CHANNELS))
+
+
+def pictures(split: Split) -> Pictures:
+    return tiny_pictures(split, families=4, classes_per_family=3)
+
+
+def tiny_model(learner: Any = CPM) -> ModelConfig:
+    return ModelConfig(Conv4Config(channels=CHANNELS, last_relu=False, batch_norm_momentum=0.1), learner)
+
+
+def tiny_preset(
+    learner: Any = CPM, *, semi: bool = False, pretrain: PretrainConfig | None = None, **changes: Any
+) -> Preset:
+    train = TrainConfig(
+        steps=6, batch_size=2, schedule="cosine", validate_every=3, validate_sequences=3, threads=1, workers=0
+    )
+    roaming = RoamingConfig(environments=2, classes=8, length=20, per_class=4, semi=semi)
+    return Preset("tiny", "tiny", roaming, tiny_model(learner), replace(train, **changes), pretrain)
+
+
+def run(preset: Preset, folder: Path, *, resume: bool = False) -> Outcome:
+    return train(preset, folder, resume=resume, pictures=pictures)
+
+
+def log_of(folder: Path) -> list[dict[str, Any]]:
+    """The log without what depends on the clock."""
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
+
+
+def weights_of(folder: Path, which: str = "last") -> dict[str, str]:
+    """A digest per tensor of a checkpoint, the optimiser's included."""
+    from wanderlearn.tensors import load_tensors
+
+    tensors, _ = load_tensors(folder / which / "model.safetensors")
+    return {name: hashlib.sha256(tensor.numpy().tobytes()).hexdigest() for name, tensor in tensors.items()}
