@@ -88,8 +88,8 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     shared = TrainConfig(clip=5.0 if method == "cpm" else 0.0)
     name = f"{method}-{world}{'-semi' if semi else ''}"
     if world == "glyphs":
-        # So short a run learns most by many small steps at a higher rate that falls smoothly; its averages must
-        # be quicker, too.
+        # So short a run learns most by many small steps at a higher rate that falls smoothly; its averages
+        # must be quicker, too.
         train = replace(shared, minutes=10.0, batch_size=8, lr=2e-3, schedule="cosine", validate_every=100)
         return Preset(name, world, RoamingConfig(semi=semi), _model(method, momentum=0.02), train)
     # The authors train IMP's encoder at a tenth of the rate, which supposes a pretrained one.
