@@ -113,8 +113,7 @@ def test_the_loss_goes_down_and_the_ap_up(learner: Any, tmp_path: Path) -> None:
     assert outcome.best_ap == max(validations)
     untrained = run(replace(preset, train=replace(preset.train, steps=1, lr=1e-30)), tmp_path / "untrained")
     assert untrained.best_ap is not None
-    print(f"AP {untrained.best_ap:.1f} -> {outcome.best_ap:.1f}, loss {sum(losses[:10]):.2f} -> {sum(losses[-10:]):.2f}")
-    assert outcome.best_ap > untrained.best_ap + 10
+    assert outcome.best_ap > untrained.best_ap + 20
 
 
 def test_what_a_run_leaves_behind(tmp_path: Path) -> None:
