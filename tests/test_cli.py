@@ -5,9 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
+
+from wanderlearn.cli import main
+from wanderlearn.pictures import glyphs
 
 
 def wander(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -84,3 +89,37 @@ def test_reader_that_goes_away_is_not_an_error() -> None:
     script = f"{command} sample glyphs --count 2 --json - | head -n 1"
     told = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=300)
     assert "Traceback" not in told.stderr
+
+
+def test_damaged_archive_at_the_command_line(tmp_path: Path) -> None:
+    """The other kinds of damage are in test_omniglot; here, that they reach the user as a sentence."""
+    for name in ("images_background.zip", "images_evaluation.zip"):
+        (tmp_path / name).write_bytes(b"PK\x03\x04 and then nothing")
+    cache = tmp_path / "cache"
+    told = wander("data", "get", "omniglot", "--from", str(tmp_path), WANDERLEARN_CACHE=str(cache))
+    assert told.returncode == 2
+    assert "images_background.zip is truncated or damaged" in told.stderr
+    assert not [path for path in cache.rglob("*") if path.is_file()]
+
+
+def test_interrupting_a_cache_write_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def half(path: Path, data: bytes) -> None:
+        with path.open("wb") as file:
+            file.write(data[:1000])
+        raise KeyboardInterrupt
+
+    def blank(alphabet: int, count: int, *, seed: int = 0) -> np.ndarray[Any, Any]:
+        return np.zeros((count, 20, 28, 28), np.uint8)
+
+    monkeypatch.setenv("WANDERLEARN_CACHE", str(tmp_path))
+    monkeypatch.setattr(
+        glyphs, "draw_alphabet", lambda _, count, seed=0: np.zeros((count, 20, 28, 28), np.uint8)
+    )
+    monkeypatch.setattr(np, "save", half)
+    with pytest.raises(SystemExit) as ended:
+        main(["sample", "glyphs"])
+    assert ended.value.code == 2
+    assert "Interrupted" in capsys.readouterr().err
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -3,9 +3,7 @@
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,19 +13,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.tiny_runs import CPM, LEARNERS, PROTONET, log_of, pictures, run, tiny_preset, weights_of
+from tests.tiny_runs import CPM, LEARNERS, PROTONET, log_of, run, tiny_preset, weights_of
 from wanderlearn import train as training
-from wanderlearn.checkpoint import Progress
-from wanderlearn.cli import main
 from wanderlearn.errors import WanderError
-from wanderlearn.learners.cpm import CPMConfig
 from wanderlearn.loss import sequence_loss
 from wanderlearn.model import about_model, build, load_model
 from wanderlearn.optimiser import DivergedError, Optimiser, Trained, trained
-from wanderlearn.presets import PRESETS, Preset
-from wanderlearn.schedule import rate_factor
-from wanderlearn.train import SequenceTraining, TrainConfig, train
-from wanderlearn.worlds import Roaming
+from wanderlearn.train import TrainConfig
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, steps: int, how: Callable[[], None]) -> None:
@@ -280,166 +272,3 @@ def test_tensorboard_curves_or_the_name_of_the_extra(tmp_path: Path, monkeypatch
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(WanderError, match=r"wanderlearn\[tensorboard\]"):
         run(preset, tmp_path / "without")
-
-
-# Real processes -------------------------------------------------------------------------------------------
-
-SCRIPT = """
-import sys
-from pathlib import Path
-from tests.tiny_runs import PROTONET, run, tiny_preset
-train = dict(steps=4000, validate_every=10**6, checkpoint_minutes=0, workers={workers})
-preset = tiny_preset(PROTONET, semi=True, **train)
-outcome = run(preset, Path(sys.argv[1]), resume="resume" in sys.argv)
-print(outcome.status)
-"""
-
-
-def start(folder: Path, *more: str, workers: int = 0) -> subprocess.Popen[str]:
-    here = Path(__file__).parent.parent
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT.format(workers=workers), str(folder), *more],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here,
-    )  # fmt: skip
-
-
-def wait_for_lines(folder: Path, count: int, process: subprocess.Popen[str]) -> None:
-    log = folder / "log.jsonl"
-    deadline = time.monotonic() + 60
-    while not (log.exists() and log.read_bytes().count(b"\n") >= count):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def finish(folder: Path, steps: int) -> list[dict[str, Any]]:
-    """The first lines of the log of an uninterrupted run."""
-    preset = tiny_preset(PROTONET, semi=True, steps=4000, validate_every=10**6)
-    stage = SequenceTraining(build_seeded(preset), Roaming(pictures("train"), preset.roaming), preset.train)
-    optimiser = Optimiser(stage.tensors(), preset.train)
-    lines = []
-    for step in range(steps):
-        losses = stage.losses(step)
-        factor = rate_factor("cosine", step / 4000)
-        norm = optimiser.step(losses["loss"], factor)
-        lines.append({"step": step + 1, "loss": losses["loss"].item(), "grad_norm": norm})
-    return lines
-
-
-def build_seeded(preset: Preset) -> Any:
-    torch.manual_seed(preset.train.seed)
-    return build(preset.model).train()
-
-
-def compare_with_uninterrupted(folder: Path) -> None:
-    log = log_of(folder)
-    assert [line["step"] for line in log] == list(range(1, len(log) + 1))
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        expected = finish(folder, len(log))
-    finally:
-        torch.set_num_threads(before)
-    assert [{name: line[name] for name in ("step", "loss", "grad_norm")} for line in log] == expected
-
-
-def test_a_real_process_is_interrupted_killed_and_stopped_and_always_goes_on(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    process = start(folder, workers=1)
-    wait_for_lines(folder, 10, process)
-    end_politely(process, signal.SIGINT, folder)
-
-    process = start(folder, "resume")
-    wait_for_lines(folder, 20, process)
-    process.kill()  # in the middle of whatever it is doing
-    process.communicate()
-    load_model(folder / "last" / "model.safetensors")
-
-    process = start(folder, "resume")
-    wait_for_lines(folder, 30, process)
-    end_politely(process, signal.SIGTERM, folder)
-    compare_with_uninterrupted(folder)
-
-
-def end_politely(process: subprocess.Popen[str], number: signal.Signals, folder: Path) -> None:
-    process.send_signal(number)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out.strip()) == (0, "interrupted"), err
-    assert about_model(folder / "last" / "model.safetensors")["step"] == len(log_of(folder))
-
-
-# The command line -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[Preset]:
-    """What `wander train` would train, instead of training it."""
-    seen: list[Preset] = []
-
-    def note(preset: Preset, run_dir: Path, **_: Any) -> training.Outcome:
-        seen.append(preset)
-        return training.Outcome("finished", run_dir, "finished", 1, 1.0, 50.0, 1)
-
-    monkeypatch.setattr("wanderlearn.cli.train.train", note)
-    return seen
-
-
-def test_any_field_can_be_changed_from_the_command_line(told: list[Preset]) -> None:
-    main(["train", "cpm-glyphs", "--train.lr", "0.5", "--train.steps", "7", "--train.minutes", "None",
-          "--model.learner.units", "9", "--roaming.switch", "0.9", "--shuffle"])  # fmt: skip
-    original = PRESETS["cpm-glyphs"]
-    assert told[0].train == replace(original.train, lr=0.5, steps=7, minutes=None)
-    assert told[0].model.learner == CPMConfig(units=9)
-    assert told[0].roaming == replace(original.roaming, switch=0.9, shuffle=True)
-    assert told[0].pretrain is None
-
-
-def test_pretraining_can_be_added_and_left_out(told: list[Preset]) -> None:
-    main(["train", "protonet-glyphs", "--pretrain.minutes", "2"])
-    main(["train", "imp-omniglot-semi", "--pretrain.minutes", "0"])
-    main(["train", "imp-omniglot-semi"])
-    assert [preset.pretrain and preset.pretrain.minutes for preset in told] == [2.0, None, 30.0]
-    assert told[2] == PRESETS["imp-omniglot-semi"]
-
-
-def test_an_unknown_preset_lists_the_names(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["train", "cpm-narnia"])
-    assert ended.value.code == 2
-    said = capsys.readouterr().err
-    assert all(name in said for name in PRESETS)
-
-
-def test_help_lists_the_presets(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["train", "--help"])
-    said = capsys.readouterr().out
-    assert all(name in said for name in PRESETS)
-
-
-def test_interrupted_at_the_command_line_says_how_to_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("wanderlearn.cli.train.open_pictures", lambda world, split, source: pictures(split))
-    monkeypatch.setitem(PRESETS, "protonet-glyphs", replace(tiny_preset(PROTONET), name="protonet-glyphs"))
-    command = ["train", "protonet-glyphs", "--name", "my run", "--train.lr", "0.01"]
-    with monkeypatch.context() as patch:
-        stop_after(patch, 2, interrupt)
-        with pytest.raises(SystemExit) as ended:
-            main(command)
-    assert ended.value.code == 130
-    said = capsys.readouterr().err
-    assert "wander train protonet-glyphs --name 'my run' --train.lr 0.01 --resume" in said
-    with pytest.raises(SystemExit) as ended:
-        main(command)  # without --resume: refused
-    assert ended.value.code == 2
-    assert "--resume" in capsys.readouterr().err
-    main([*command, "--resume"])
-    assert "finished after 6 steps" in capsys.readouterr().out
-
-
-def test_progress_is_part_of_the_outcome(tmp_path: Path) -> None:
-    outcome = train(tiny_preset(PROTONET, steps=1), tmp_path / "run", pictures=pictures)
-    progress = Progress(**about_model(tmp_path / "run" / "last" / "model.safetensors")["progress"])
-    assert (outcome.stage, outcome.step, outcome.best_ap) == ("finished", progress.step, progress.best_ap)
-    assert outcome.seconds == progress.total_seconds

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wanderlearn.checks import check_learner
     from wanderlearn.learners.answer import Answers, Learner
     from wanderlearn.model import Model, build, load_model, save_model
+    from wanderlearn.shipped import shipped_weights
     from wanderlearn.worlds import NEW, UNLABELED, Roaming, RoamingConfig, open_world
 
 __all__ = [
@@ -31,12 +32,14 @@ __all__ = [
     "load_model",
     "open_world",
     "save_model",
+    "shipped_weights",
 ]
 
 _HOME = {
     "checks": ("check_learner",),
     "learners.answer": ("Answers", "Learner"),
     "model": ("Model", "build", "load_model", "save_model"),
+    "shipped": ("shipped_weights",),
     "worlds": ("NEW", "UNLABELED", "Roaming", "RoamingConfig", "open_world"),
 }
 

@@ -13,13 +13,26 @@ from wanderlearn.configs import from_json, to_json
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import Answers
 from wanderlearn.learners.cpm import CPM, CPMConfig
+from wanderlearn.learners.dnc import DNC, DNCConfig
 from wanderlearn.learners.encoders import Conv4, Conv4Config
 from wanderlearn.learners.imp import IMPConfig, OnlineIMP
+from wanderlearn.learners.lstm import LSTMConfig, LSTMLearner
 from wanderlearn.learners.matchingnet import MatchingNetConfig, OnlineMatchingNet
 from wanderlearn.learners.protonet import OnlineProtoNet, ProtoNetConfig
 from wanderlearn.tensors import load_tensors, save_tensors
 
-__all__ = ["Model", "ModelConfig", "about_model", "build", "load_model", "restore_model", "save_model"]
+__all__ = [
+    "LearnerConfig",
+    "Model",
+    "ModelConfig",
+    "about_model",
+    "build",
+    "load_model",
+    "restore_model",
+    "save_model",
+]
+
+LearnerConfig = CPMConfig | ProtoNetConfig | MatchingNetConfig | IMPConfig | LSTMConfig | DNCConfig
 
 FORMAT: Final = 1
 BESIDE: Final = "beside."  # tensors of this prefix are not the model's: an optimiser's, in a checkpoint
@@ -28,6 +41,8 @@ LEARNERS: Final[dict[type, type[nn.Module]]] = {
     ProtoNetConfig: OnlineProtoNet,
     MatchingNetConfig: OnlineMatchingNet,
     IMPConfig: OnlineIMP,
+    LSTMConfig: LSTMLearner,
+    DNCConfig: DNC,
 }
 
 
@@ -36,7 +51,7 @@ class ModelConfig:
     """What a model is made of."""
 
     encoder: Conv4Config = field(default_factory=Conv4Config)
-    learner: CPMConfig | ProtoNetConfig | MatchingNetConfig | IMPConfig = field(default_factory=CPMConfig)
+    learner: LearnerConfig = field(default_factory=CPMConfig)
 
 
 class Model(nn.Module):
@@ -83,8 +98,9 @@ def save_model(
     save_tensors(path, tensors, {"format": FORMAT, "config": to_json(model.config), "about": dict(about)})
 
 
-def load_model(path: Path) -> Model:
+def load_model(path: Path | str) -> Model:
     """Read a model written by `save_model`, in evaluation mode. Nothing in the file is executed."""
+    path = Path(path)
     tensors, header = load_tensors(path)
     _check_format(path, header)
     config = from_json(ModelConfig, header.get("config"), f"The model config in {path}")

@@ -4,37 +4,44 @@
     wander train cpm-omniglot-semi       most labels of frequent classes hidden
     wander train cpm-glyphs              the embedded world: no download, ten minutes
 
-The four methods are the paper's CPM, Online ProtoNet, Online MatchingNet and Online IMP, with the authors'
-settings, but for a budget that suits a computer without a graphics card.
+The methods are the paper's CPM, Online ProtoNet, Online MatchingNet, Online IMP, LSTM and DNC, with the
+authors' settings, but for a budget that suits a computer without a graphics card.
 """
 
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, get_args
 
 from wanderlearn.learners.cpm import CPMConfig
+from wanderlearn.learners.dnc import DNCConfig
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.imp import IMPConfig
+from wanderlearn.learners.lstm import LSTMConfig
 from wanderlearn.learners.matchingnet import MatchingNetConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
-from wanderlearn.model import ModelConfig
+from wanderlearn.model import LearnerConfig, ModelConfig
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.train import TrainConfig
 from wanderlearn.worlds.roaming import RoamingConfig
 
-__all__ = ["PAPER_AP", "PRESETS", "Preset"]
+__all__ = ["METHODS", "PAPER_AP", "PRESETS", "Preset"]
 
-Method = Literal["cpm", "protonet", "matchingnet", "imp"]
+Method = Literal["cpm", "protonet", "matchingnet", "imp", "lstm", "dnc"]
 World = Literal["omniglot", "glyphs"]
+METHODS: Final = get_args(Method)
 
 PAPER_AP: Final = {
     "cpm-omniglot": 94.17,
     "protonet-omniglot": 90.49,
     "matchingnet-omniglot": 88.69,
     "imp-omniglot": 90.15,
+    "lstm-omniglot": 64.34,
+    "dnc-omniglot": 81.30,
     "cpm-omniglot-semi": 90.42,
     "protonet-omniglot-semi": 84.61,
     "matchingnet-omniglot-semi": 84.39,
     "imp-omniglot-semi": 81.62,
+    "lstm-omniglot-semi": 54.34,
+    "dnc-omniglot-semi": 81.37,
 }
 """Test AP in the paper's tables, from 80,000 steps without pretraining."""
 
@@ -72,28 +79,33 @@ def _budget(minutes: float | None, other: float | None, unit: str) -> str:
 
 
 def _model(method: Method, momentum: float) -> ModelConfig:
-    """The authors' model: CPM without the encoder's last ReLU, the Euclidean methods with it."""
+    """The authors' model: CPM without the encoder's last ReLU, the others with it."""
     encoder = Conv4Config(last_relu=method != "cpm", batch_norm_momentum=momentum)
-    learners: dict[Method, CPMConfig | ProtoNetConfig | MatchingNetConfig | IMPConfig] = {
+    learners: dict[Method, LearnerConfig] = {
         "cpm": CPMConfig(),
         "protonet": ProtoNetConfig(),
         "matchingnet": MatchingNetConfig(),
         "imp": IMPConfig(),
+        "lstm": LSTMConfig(),
+        "dnc": DNCConfig(),
     }
     return ModelConfig(encoder=encoder, learner=learners[method])
 
 
 def _preset(method: Method, world: World, semi: bool) -> Preset:
     """One method on one world."""
-    shared = TrainConfig(clip=5.0 if method == "cpm" else 0.0)
+    recurrent = method in ("lstm", "dnc")
+    shared = TrainConfig(
+        clip=5.0 if recurrent or method == "cpm" else 0.0, weight_decay=5e-5 if recurrent else 1e-5
+    )
     name = f"{method}-{world}{'-semi' if semi else ''}"
     if world == "glyphs":
         # So short a run learns most by many small steps at a higher rate that falls smoothly; its averages
         # must be quicker, too.
         train = replace(shared, minutes=10.0, batch_size=8, lr=2e-3, schedule="cosine", validate_every=100)
         return Preset(name, world, RoamingConfig(semi=semi), _model(method, momentum=0.02), train)
-    # The authors train IMP's encoder at a tenth of the rate, which supposes a pretrained one.
-    train = replace(shared, minutes=60.0, encoder_lr=0.1 if method == "imp" else 1.0)
+    # The authors train IMP's encoder, and by the paper DNC's, at a tenth of the rate: it comes pretrained.
+    train = replace(shared, minutes=60.0, encoder_lr=0.1 if method in ("imp", "dnc") else 1.0)
     pretrain = PretrainConfig(minutes=30.0)
     return Preset(name, world, RoamingConfig(semi=semi), _model(method, momentum=0.01), train, pretrain)
 
@@ -102,6 +114,6 @@ PRESETS: Final[dict[str, Preset]] = {
     preset.name: preset
     for world in get_args(World)
     for semi in (False, True)
-    for preset in (_preset(method, world, semi) for method in get_args(Method))
+    for preset in (_preset(method, world, semi) for method in METHODS)
 }
 """All presets by name."""
