@@ -61,7 +61,8 @@ def line_chart(
 ) -> str:
     """Lines over a common axis, each named at its end. Points with NaN are left out."""
     width, height, left, right, top, bottom = 900, 340, 56, 190, 16, 46
-    most = max(x for points in series.values() for x, _ in points)
+    furthest = max(x for points in series.values() for x, _ in points)
+    most = 20 * math.ceil(furthest / 20)  # so that the quarters of the axis are round numbers
 
     def place(x: float, y: float) -> tuple[float, float]:
         return (

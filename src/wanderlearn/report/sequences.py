@@ -78,11 +78,10 @@ def _tile(
     caption = "new" if target == NEW else str(target + 1)
     under = (x, y + BAND + TILE + 2)
     if answer is None or answer == target:
-        tick = "" if answer is None else " ✓"
-        pen.text(under, caption + tick, fill=INK if target == NEW else QUIET, font=_font(17))
+        pen.text(under, caption, fill=INK if target == NEW else QUIET, font=_font(17))
     else:
         said = "new" if answer == NEW else str(answer + 1)
-        pen.text(under, f"{said} not {caption}", fill=WRONG, font=_font(17))
+        pen.text(under, f"{said} ({caption})", fill=WRONG, font=_font(17))
 
 
 def _dotted(pen: ImageDraw.ImageDraw, box: tuple[int, int, int, int]) -> None:
@@ -103,7 +102,7 @@ def _legend(pen: ImageDraw.ImageDraw, at: tuple[int, int], *, with_answers: bool
     words = "the name is told        dotted: it is not        band: the hidden environment        "
     words += "number: the class, by when it was first named        new: not named before"
     if with_answers:
-        words += "        orange: a wrong answer"
+        words += "        orange: a wrong answer (and the right one)"
     pen.text((x + 36, y + 2), words, fill=INK, font=_font(19))
 
 
