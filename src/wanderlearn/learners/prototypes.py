@@ -54,7 +54,8 @@ class Thresholds(NamedTuple):
     @classmethod
     def of(cls, beta: Float[Tensor, "*B n"], gamma: Float[Tensor, "*B n"]) -> "Thresholds":
         """From those of reading and those of writing (n = 2), or from one pair for both (n = 1)."""
-        return cls(beta[..., 0], gamma[..., 0], beta[..., -1], gamma[..., -1])
+        betas, gammas = beta.unbind(-1), gamma.unbind(-1)
+        return cls(betas[0], gammas[0], betas[-1], gammas[-1])
 
 
 class PrototypeMemory(nn.Module):
@@ -98,14 +99,16 @@ class PrototypeMemory(nn.Module):
         """
         used = memory.counts > 0  # [B, K]
         scores = self.scores(memory, x, metric)  # [B, K] -d_m(x, p[k])
-        distance = self.distance_to_nearest(scores, square_length(x, metric))  # [B] min_k d_m(x, p[k])
+        distance = self.distance_to_nearest(scores, x, metric)  # [B] min_k d_m(x, p[k])
         beta, gamma, beta_write, gamma_write = thresholds
         novelty = self.novelty(distance, used, beta, gamma)  # [B] logit of u^r
-        novelty_write = (distance - beta_write) / gamma_write  # [B] logit of u^w
 
         told = given[:, None] == torch.arange(used.shape[1], device=given.device)  # [B, K] 1[y = k]
-        belief = scores.softmax(-1) * torch.sigmoid(-novelty_write)[:, None]  # [B, K] y_hat[k] (1 - u^w)
-        delta = told.to(x.dtype) + belief * (used & may_write[:, None]).to(x.dtype)  # [B, K] Delta[k]
+        delta = told.to(x.dtype)  # [B, K] Delta[k]
+        if may_write.any():
+            novelty_write = (distance - beta_write) / gamma_write  # [B] logit of u^w
+            belief = scores.softmax(-1) * torch.sigmoid(-novelty_write)[:, None]  # [B, K] y_hat[k] (1 - u^w)
+            delta = delta + belief * (used & may_write[:, None]).to(x.dtype)  # [B, K]
         return Answers(scores, novelty), self.write(memory, x, delta, told)
 
     def scores(
@@ -123,11 +126,13 @@ class PrototypeMemory(nn.Module):
         return scores.masked_fill(memory.counts == 0, UNUSED)
 
     def distance_to_nearest(
-        self, scores: Float[Tensor, "*B K"], square: Float[Tensor, "*B"]
+        self, scores: Float[Tensor, "*B K"], x: Float[Tensor, "*B D"], metric: Float[Tensor, "*B D"] | None
     ) -> Float[Tensor, "*B"]:
         """The distance to the nearest prototype, counting one that is always empty: the zero vector."""
-        of_zero = -square if self.similarity == "euclidean" else torch.zeros_like(square)  # [*B]
-        return -torch.maximum(scores.amax(-1), of_zero)
+        best = scores.amax(-1)  # [*B]
+        if self.similarity == "cosine":
+            return -best.clamp(min=0)
+        return -torch.maximum(best, -square_length(x, metric))
 
     def novelty(
         self,
@@ -195,7 +200,7 @@ class PrototypeMemory(nn.Module):
             else:
                 scores = self.temperature * dot / (root(square)[..., None] * root(norm2))  # [B, T, K]
         scores = scores.masked_fill(~used, UNUSED)  # [B, T, K]
-        distance = self.distance_to_nearest(scores, square)  # [B, T]
+        distance = self.distance_to_nearest(scores, x, metric)  # [B, T]
         return Answers(scores, self.novelty(distance, used, thresholds.beta, thresholds.gamma))
 
     def _against_versions(

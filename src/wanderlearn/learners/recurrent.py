@@ -53,9 +53,10 @@ class LayerNormLSTM(nn.Module):
 
         Where `advance` is False the output is computed as always, but the state stays as it was.
         """
-        f, i, o, g = self.norm(self.gates(torch.cat([x, state.hidden], -1))).chunk(4, -1)  # each [B, n]
-        cell = f.sigmoid() * state.cell + i.sigmoid() * g.tanh()  # [B, n]
-        hidden = o.sigmoid() * cell.tanh()  # [B, n]
+        gates = self.norm(self.gates(torch.cat([x, state.hidden], -1)))  # [B, 4n] f, i, o, g
+        f, i, o = gates[:, : 3 * self.units].sigmoid().chunk(3, -1)  # each [B, n]
+        cell = f * state.cell + i * gates[:, 3 * self.units :].tanh()  # [B, n]
+        hidden = o * cell.tanh()  # [B, n]
         if advance is None:
             return hidden, LSTMState(hidden, cell)
         goes_on = advance[:, None]  # [B, 1]
