@@ -77,3 +77,18 @@ def stepped(learner: Any, features: Tensor, given: Tensor, slots: int = SLOTS) -
         answers.append(answer)
     scores, novelty = zip(*answers, strict=True)
     return Answers(torch.stack(scores, 1), torch.stack(novelty, 1)), state
+
+
+def few_classes(seed: int, labelled: float, rows: int = 3, length: int = 15) -> tuple[Tensor, Tensor]:
+    """Features of width 6 around the centres of 5 classes, and labels of which a share is told."""
+    random = torch.Generator().manual_seed(seed)
+    truth = torch.randint(5, (rows, length), generator=random)
+    centres = torch.randn(5, 6, generator=random)
+    features = centres[truth] + 0.5 * torch.randn(rows, length, 6, generator=random)
+    told = torch.rand(rows, length, generator=random) < labelled
+    return features, torch.where(told, truth, UNLABELED)
+
+
+def assert_close(a: Answers, b: Answers) -> None:
+    torch.testing.assert_close(a.scores, b.scores, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(a.novelty, b.novelty, atol=1e-4, rtol=1e-5)

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tests.learner_data import assert_close, few_classes, stepped
 from wanderlearn.checks import check_learner
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
@@ -26,14 +27,6 @@ U = UNLABELED
 CLASSES = 3  # of the recall task
 
 
-def sequences(seed: int, labelled: float, rows: int = 3, length: int = 14) -> tuple[Tensor, Tensor]:
-    """Random features, and labels of 5 classes of which a share is told."""
-    random = torch.Generator().manual_seed(seed)
-    told = torch.rand(rows, length, generator=random) < labelled
-    truth = torch.randint(5, (rows, length), generator=random)
-    return torch.randn(rows, length, 6, generator=random), torch.where(told, truth, UNLABELED)
-
-
 def learner(config: DNCConfig, seed: int = 0) -> DNC:
     """A learner none of whose weights is at a special value."""
     torch.manual_seed(seed)
@@ -42,14 +35,6 @@ def learner(config: DNCConfig, seed: int = 0) -> DNC:
         for weight in made.parameters():
             weight.add_(0.3 * torch.randn_like(weight))
     return made
-
-
-def stepped(learner: DNC, features: Tensor, given: Tensor, slots: int) -> Answers:
-    state, answers = learner.begin(len(given), slots), []
-    for t in range(given.shape[1]):
-        answer, state = learner.step(state, features[:, t], given[:, t])
-        answers.append(answer)
-    return Answers(torch.stack([a.scores for a in answers], 1), torch.stack([a.novelty for a in answers], 1))
 
 
 def sigmoid(x: Any) -> Any:
@@ -138,11 +123,6 @@ def slow(learner: DNC, features: Tensor, given: Tensor, slots: int) -> Answers:
     return Answers(torch.from_numpy(scores).float(), torch.from_numpy(novelty).float())
 
 
-def assert_close(a: Answers, b: Answers) -> None:
-    torch.testing.assert_close(a.scores, b.scores, atol=1e-4, rtol=1e-5)
-    torch.testing.assert_close(a.novelty, b.novelty, atol=1e-4, rtol=1e-5)
-
-
 def test_free_cells_by_hand() -> None:
     usage = torch.tensor([[0.5, 0.25, 1.0, 0.0]]).double()  # from the least used: cells 3, 1, 0, 2
     a = FreeList(cells=4, heads=3)(usage)
@@ -174,19 +154,19 @@ def test_cells_that_differ_by_rounding_are_taken_in_order() -> None:
 @over(st.integers(0, 10**6), st.sampled_from([1.0, 0.4, 0.0]), st.sampled_from(CONFIGS))
 def test_whole_sequences_steps_and_slow_version_agree(seed: int, labelled: float, config: DNCConfig) -> None:
     made = learner(config, seed)
-    features, given = sequences(seed, labelled)
+    features, given = few_classes(seed, labelled)
     whole = made(features, given, 5)
-    assert_close(stepped(made, features, given, 5), whole)
+    assert_close(stepped(made, features, given, 5)[0], whole)
     assert_close(whole, slow(made, features, given, slots=5))
 
 
 def test_long_sequences_steps_and_other_batches_agree() -> None:
     """A full memory has usages so close that rounding, if it could, would choose the next cell to write."""
     made = learner(SMALL)
-    features, given = sequences(1, 0.8, rows=64, length=150)
+    features, given = few_classes(1, 0.8, rows=64, length=150)
     with torch.no_grad():
         whole, part = made(features, given, 5), made(features[1:2], given[1:2], 5)
-        assert_close(stepped(made, features, given, 5), whole)
+        assert_close(stepped(made, features, given, 5)[0], whole)
     assert_close(part, Answers(whole.scores[1:2], whole.novelty[1:2]))
 
 
@@ -194,12 +174,12 @@ def test_long_sequences_steps_and_other_batches_agree() -> None:
 @pytest.mark.parametrize("config", CONFIGS)
 def test_gradients_of_whole_sequences_and_steps_agree(config: DNCConfig, labelled: float) -> None:
     made = learner(config)
-    features, given = sequences(1, labelled)
-    weight = torch.randn(3, 14, 5)
+    features, given = few_classes(1, labelled)
+    weight = torch.randn(3, 15, 5)
 
     def gradients(run: str) -> dict[str, Tensor]:
         leaf = features.clone().requires_grad_()
-        scores, novelty = made(leaf, given, 5) if run == "whole" else stepped(made, leaf, given, 5)
+        scores, novelty = made(leaf, given, 5) if run == "whole" else stepped(made, leaf, given, 5)[0]
         loss = (weight * scores.clamp_min(-20)).sum() + (weight[..., 0] * novelty.clamp_max(20)).sum()
         parts = {"features": leaf, **dict(made.named_parameters())}
         return dict(zip(parts, torch.autograd.grad(loss, list(parts.values())), strict=True))
@@ -230,7 +210,7 @@ def test_gradients_stay_finite_when_every_gate_is_shut_or_open() -> None:
     made = learner(SMALL)
     with torch.no_grad():
         made.orders.weight *= 300
-    features, given = sequences(4, 0.5, length=40)
+    features, given = few_classes(4, 0.5, length=40)
     scores, novelty = made(features, given, 7)
     (scores.clamp_min(-20).sum() + novelty.clamp_max(20).sum()).backward()
     for name, weight in made.named_parameters():
@@ -260,7 +240,7 @@ def test_what_the_controller_says_at_first() -> None:
 def test_usage_stays_between_none_and_full() -> None:
     made = learner(SMALL)
     state = made.begin(3, 5)
-    features, given = sequences(5, 0.6, length=60)
+    features, given = few_classes(5, 0.6, length=60)
     for t in range(60):
         with torch.no_grad():
             _, state = made.step(state, features[:, t], given[:, t])
@@ -286,7 +266,7 @@ def test_the_exemption_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_label_arrives_with_the_next_meeting() -> None:
     made = learner(SMALL)
-    features, given = sequences(2, 1.0)
+    features, given = few_classes(2, 1.0)
     other = given.clone()
     other[:, 6] = (given[:, 6] + 1) % 5
     answers, changed = made(features, given, 7), made(features, other, 7)

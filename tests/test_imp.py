@@ -12,9 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tests.learner_data import assert_close, few_classes, stepped
 from wanderlearn.checks import check_learner
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
-from wanderlearn.learners.imp import Clusters, IMPConfig, OnlineIMP
+from wanderlearn.learners.imp import IMPConfig, OnlineIMP
 from wanderlearn.worlds.sequence import UNLABELED
 
 PAPER = IMPConfig(features=6, beta=3.0)
@@ -27,26 +28,6 @@ CONFIGS = [
     replace(PAPER, beta=1e4),  # everything joins
 ]
 U = UNLABELED
-
-
-def sequences(seed: int, labelled: float, rows: int = 3, length: int = 18) -> tuple[Tensor, Tensor]:
-    """Features around class centres, and labels of which a share is told."""
-    random = torch.Generator().manual_seed(seed)
-    truth = torch.randint(5, (rows, length), generator=random)
-    centres = torch.randn(5, 6, generator=random)
-    features = centres[truth] + 0.5 * torch.randn(rows, length, 6, generator=random)
-    told = torch.rand(rows, length, generator=random) < labelled
-    return features, torch.where(told, truth, UNLABELED)
-
-
-def live(learner: OnlineIMP, features: Tensor, given: Tensor, slots: int) -> tuple[Answers, Clusters]:
-    """Step by step: all answers, and the last state."""
-    state, answers = learner.begin(len(given), slots), []
-    for t in range(given.shape[1]):
-        answer, state = learner.step(state, features[:, t], given[:, t])
-        answers.append(answer)
-    scores = torch.stack([a.scores for a in answers], 1)
-    return Answers(scores, torch.stack([a.novelty for a in answers], 1)), state
 
 
 def slow(config: IMPConfig, features: Tensor, given: Tensor, slots: int) -> Answers:
@@ -83,31 +64,26 @@ def slow(config: IMPConfig, features: Tensor, given: Tensor, slots: int) -> Answ
     return Answers(torch.from_numpy(scores).float(), torch.from_numpy(novelty).float())
 
 
-def assert_close(a: Answers, b: Answers) -> None:
-    torch.testing.assert_close(a.scores, b.scores, atol=1e-4, rtol=1e-5)
-    torch.testing.assert_close(a.novelty, b.novelty, atol=1e-4, rtol=1e-5)
-
-
 @settings(deadline=None, max_examples=40)
 @over(st.integers(0, 10**6), st.sampled_from([1.0, 0.4, 0.0]), st.sampled_from(CONFIGS))
 def test_whole_sequences_steps_and_slow_version_agree(seed: int, labelled: float, config: IMPConfig) -> None:
     learner = OnlineIMP(config)
-    features, given = sequences(seed, labelled)
+    features, given = few_classes(seed, labelled)
     expected = slow(config, features, given, slots=6)
     assert_close(learner(features, given, 6), expected)
-    assert_close(live(learner, features, given, 6)[0], expected)
+    assert_close(stepped(learner, features, given, 6)[0], expected)
 
 
 @pytest.mark.parametrize("labelled", [1.0, 0.4])
 @pytest.mark.parametrize("config", CONFIGS)
 def test_gradients_of_whole_sequences_and_steps_agree(config: IMPConfig, labelled: float) -> None:
     learner = OnlineIMP(config)
-    features, given = sequences(1, labelled)
-    weight = torch.randn(3, 18, 6)
+    features, given = few_classes(1, labelled)
+    weight = torch.randn(3, 15, 6)
 
     def gradients(run: str) -> list[Tensor]:
         leaf = features.clone().requires_grad_()
-        answers = learner(leaf, given, 6) if run == "whole" else live(learner, leaf, given, 6)[0]
+        answers = learner(leaf, given, 6) if run == "whole" else stepped(learner, leaf, given, 6)[0]
         loss = (weight * answers.scores.clamp_min(-20)).sum()
         loss = loss + (weight[..., 0] * torch.tanh(answers.novelty / 5)).sum()
         inputs = [leaf, *learner.parameters()]
@@ -132,7 +108,7 @@ def test_an_unnamed_cluster_takes_a_name_later() -> None:
     learner = OnlineIMP(IMPConfig(features=1, beta=4.0))
     # Something unnamed at 0 and 1; then at 2 (1.5 from their mean) it is named; 10 is far from all.
     features, given = line(0.0, 1.0, 2.0, 1.0, 10.0), torch.tensor([[U, U, 1, U, U]])
-    answers, state = live(learner, features, given, 3)
+    answers, state = stepped(learner, features, given, 3)
     assert state.mean[0, :, 0].tolist() == [1.0, 10.0]
     assert state.items.tolist() == [[4.0, 1.0]]
     assert state.label.tolist() == [[1, U]]
@@ -159,7 +135,7 @@ def test_unnamed_clusters_take_their_share_of_the_mixture() -> None:
 def test_the_papers_rule_and_the_codes_rule(rule: Any, means: list[float], labels: list[int]) -> None:
     learner = OnlineIMP(IMPConfig(features=1, beta=4.0, unlabelled_join=rule))
     features, given = line(0.0, 1.0, 1.0), torch.tensor([[0, U, U]])
-    _, state = live(learner, features[:, :2], given[:, :2], 1)
+    _, state = stepped(learner, features[:, :2], given[:, :2], 1)
     assert state.mean[0, :, 0].tolist() == means
     assert state.label[0].tolist() == labels
     # Met again at 1: a quarter away from the shared mean, or right on the unnamed cluster.
@@ -176,7 +152,7 @@ def test_the_papers_rule_and_the_codes_rule(rule: Any, means: list[float], label
 def test_a_class_may_have_several_clusters_and_names_never_mix() -> None:
     learner = OnlineIMP(IMPConfig(features=1, beta=4.0))
     given = torch.tensor([[0, 0, 1, 0]])  # twice far apart; another name on the spot; and near the first
-    _, state = live(learner, line(0.0, 10.0, 10.0, 1.0), given, 2)
+    _, state = stepped(learner, line(0.0, 10.0, 10.0, 1.0), given, 2)
     assert state.label.tolist() == [[0, 0, 1]]
     assert state.mean[0, :, 0].tolist() == [0.5, 10.0, 10.0]
 
@@ -184,7 +160,7 @@ def test_a_class_may_have_several_clusters_and_names_never_mix() -> None:
 def test_widths_may_send_it_to_a_farther_cluster() -> None:
     """As in the authors' code: within reach of the nearest, it joins the most probable."""
     learner = OnlineIMP(IMPConfig(features=1, beta=1.5, sigma_labelled=4.0, sigma_unlabelled=0.5))
-    _, state = live(learner, line(0.0, 3.0, 2.0), torch.tensor([[0, U, 0]]), 1)
+    _, state = stepped(learner, line(0.0, 3.0, 2.0), torch.tensor([[0, U, 0]]), 1)
     assert state.mean[0, :, 0].tolist() == [1.0, 3.0]
 
 
@@ -192,6 +168,6 @@ def test_one_row_opening_a_cluster_leaves_the_others_alone() -> None:
     learner = OnlineIMP(IMPConfig(features=1, beta=4.0))
     features = torch.tensor([[[0.0], [9.0], [1.0]], [[0.0], [1.0], [9.0]]])
     given = torch.tensor([[0, 1, U], [0, 0, 1]])
-    _, state = live(learner, features, given, 2)
+    _, state = stepped(learner, features, given, 2)
     assert state.items.tolist() == [[2.0, 1.0, 0.0], [2.0, 0.0, 1.0]]
     assert state.label.tolist() == [[0, 1, U], [0, U, 1]]

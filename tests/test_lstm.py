@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tests.learner_data import assert_close, few_classes, stepped
 from wanderlearn.checks import check_learner
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
@@ -21,14 +22,6 @@ CONFIGS = [SMALL, LSTMConfig(features=6, units=8, layers=1, slots=5), LSTMConfig
 U = UNLABELED
 
 
-def sequences(seed: int, labelled: float, rows: int = 3, length: int = 12) -> tuple[Tensor, Tensor]:
-    """Random features, and labels of 5 classes of which a share is told."""
-    random = torch.Generator().manual_seed(seed)
-    told = torch.rand(rows, length, generator=random) < labelled
-    truth = torch.randint(5, (rows, length), generator=random)
-    return torch.randn(rows, length, 6, generator=random), torch.where(told, truth, UNLABELED)
-
-
 def learner(config: LSTMConfig, seed: int = 0) -> LSTMLearner:
     """A learner none of whose weights is at a special value."""
     torch.manual_seed(seed)
@@ -37,14 +30,6 @@ def learner(config: LSTMConfig, seed: int = 0) -> LSTMLearner:
         for weight in made.parameters():
             weight.add_(0.3 * torch.randn_like(weight))
     return made
-
-
-def stepped(learner: LSTMLearner, features: Tensor, given: Tensor, slots: int) -> Answers:
-    state, answers = learner.begin(len(given), slots), []
-    for t in range(given.shape[1]):
-        answer, state = learner.step(state, features[:, t], given[:, t])
-        answers.append(answer)
-    return Answers(torch.stack([a.scores for a in answers], 1), torch.stack([a.novelty for a in answers], 1))
 
 
 def slow(learner: LSTMLearner, features: Tensor, given: Tensor, slots: int) -> Answers:
@@ -83,31 +68,26 @@ def slow(learner: LSTMLearner, features: Tensor, given: Tensor, slots: int) -> A
     return Answers(torch.from_numpy(scores).float(), torch.from_numpy(novelty).float())
 
 
-def assert_close(a: Answers, b: Answers) -> None:
-    torch.testing.assert_close(a.scores, b.scores, atol=1e-4, rtol=1e-5)
-    torch.testing.assert_close(a.novelty, b.novelty, atol=1e-4, rtol=1e-5)
-
-
 @settings(deadline=None, max_examples=20)
 @over(st.integers(0, 10**6), st.sampled_from([1.0, 0.4, 0.0]), st.sampled_from(CONFIGS))
 def test_whole_sequences_steps_and_slow_version_agree(seed: int, labelled: float, config: LSTMConfig) -> None:
     made = learner(config, seed)
-    features, given = sequences(seed, labelled)
+    features, given = few_classes(seed, labelled)
     expected = slow(made, features, given, slots=5)
     assert_close(made(features, given, 5), expected)
-    assert_close(stepped(made, features, given, 5), expected)
+    assert_close(stepped(made, features, given, 5)[0], expected)
 
 
 @pytest.mark.parametrize("labelled", [1.0, 0.4])
 @pytest.mark.parametrize("config", CONFIGS)
 def test_gradients_of_whole_sequences_and_steps_agree(config: LSTMConfig, labelled: float) -> None:
     made = learner(config)
-    features, given = sequences(1, labelled)
-    weight = torch.randn(3, 12, 5)
+    features, given = few_classes(1, labelled)
+    weight = torch.randn(3, 15, 5)
 
     def gradients(run: str) -> tuple[Tensor, ...]:
         leaf = features.clone().requires_grad_()
-        scores, novelty = made(leaf, given, 5) if run == "whole" else stepped(made, leaf, given, 5)
+        scores, novelty = made(leaf, given, 5) if run == "whole" else stepped(made, leaf, given, 5)[0]
         loss = (weight * scores.clamp_min(-20)).sum() + (weight[..., 0] * novelty.clamp_max(20)).sum()
         return torch.autograd.grad(loss, [leaf, *made.parameters()])
 
@@ -132,7 +112,7 @@ def test_the_exemption_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_label_arrives_with_the_next_meeting() -> None:
     made = learner(SMALL)
-    features, given = sequences(2, 1.0)
+    features, given = few_classes(2, 1.0)
     other = given.clone()
     other[:, 6] = (given[:, 6] + 1) % 5
     answers, changed = made(features, given, 7), made(features, other, 7)
@@ -158,7 +138,7 @@ def test_slots_take_part_once_named_also_after_unlabelled_meetings() -> None:
 
 def test_fewer_slots_are_the_first_ones() -> None:
     made = learner(SMALL)
-    features, given = sequences(3, 0.7)
+    features, given = few_classes(3, 0.7)
     few, all_slots = made(features, given, 5), made(features, given, 7)
     assert torch.equal(few.scores, all_slots.scores[..., :5])
     assert torch.equal(few.novelty, all_slots.novelty)

@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tests.learner_data import assert_close, few_classes, stepped
 from wanderlearn.checks import check_learner
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.matchingnet import MatchingNetConfig, OnlineMatchingNet, pairwise_squared_distance
@@ -21,24 +22,6 @@ CONFIGS = [
     MatchingNetConfig(features=6, similarity="cosine", beta=-4.0),
 ]
 U = UNLABELED
-
-
-def sequences(seed: int, labelled: float, rows: int = 3, length: int = 15) -> tuple[Tensor, Tensor]:
-    """Features around class centres, and labels of which a share is told."""
-    random = torch.Generator().manual_seed(seed)
-    truth = torch.randint(5, (rows, length), generator=random)
-    centres = torch.randn(5, 6, generator=random)
-    features = centres[truth] + 0.4 * torch.randn(rows, length, 6, generator=random)
-    told = torch.rand(rows, length, generator=random) < labelled
-    return features, torch.where(told, truth, UNLABELED)
-
-
-def stepped(learner: OnlineMatchingNet, features: Tensor, given: Tensor, slots: int) -> Answers:
-    state, answers = learner.begin(len(given), slots), []
-    for t in range(given.shape[1]):
-        answer, state = learner.step(state, features[:, t], given[:, t])
-        answers.append(answer)
-    return Answers(torch.stack([a.scores for a in answers], 1), torch.stack([a.novelty for a in answers], 1))
 
 
 def slow(config: MatchingNetConfig, features: Tensor, given: Tensor, slots: int) -> Answers:
@@ -69,33 +52,28 @@ def slow(config: MatchingNetConfig, features: Tensor, given: Tensor, slots: int)
     return Answers(torch.from_numpy(scores).float(), torch.from_numpy(novelty).float())
 
 
-def assert_close(a: Answers, b: Answers) -> None:
-    torch.testing.assert_close(a.scores, b.scores, atol=1e-4, rtol=1e-5)
-    torch.testing.assert_close(a.novelty, b.novelty, atol=1e-4, rtol=1e-5)
-
-
 @settings(deadline=None, max_examples=25)
 @over(st.integers(0, 10**6), st.sampled_from([1.0, 0.4, 0.0]), st.sampled_from(CONFIGS))
 def test_whole_sequences_steps_and_slow_version_agree(
     seed: int, labelled: float, config: MatchingNetConfig
 ) -> None:
     learner = OnlineMatchingNet(config)
-    features, given = sequences(seed, labelled)
+    features, given = few_classes(seed, labelled)
     expected = slow(config, features, given, slots=6)
     assert_close(learner(features, given, 6), expected)
-    assert_close(stepped(learner, features, given, 6), expected)
+    assert_close(stepped(learner, features, given, 6)[0], expected)
 
 
 @pytest.mark.parametrize("labelled", [1.0, 0.4])
 @pytest.mark.parametrize("config", CONFIGS)
 def test_gradients_of_whole_sequences_and_steps_agree(config: MatchingNetConfig, labelled: float) -> None:
     learner = OnlineMatchingNet(config)
-    features, given = sequences(1, labelled)
+    features, given = few_classes(1, labelled)
     weight = torch.randn(3, 15, 6)
 
     def gradients(run: str) -> tuple[Tensor, ...]:
         leaf = features.clone().requires_grad_()
-        scores, novelty = learner(leaf, given, 6) if run == "whole" else stepped(learner, leaf, given, 6)
+        scores, novelty = learner(leaf, given, 6) if run == "whole" else stepped(learner, leaf, given, 6)[0]
         loss = (weight * scores.clamp_min(-20)).sum() + (weight[..., 0] * torch.tanh(novelty / 5)).sum()
         return torch.autograd.grad(loss, [leaf, learner.beta, learner.gamma])
 
