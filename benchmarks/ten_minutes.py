@@ -2,67 +2,80 @@
 
     python benchmarks/ten_minutes.py
 
-Trains two learners at a time, one core each, so that both have the same conditions; evaluates all four on the
-same 2,000 test sequences; writes results/glyphs-*.json and the tables of README.md and docs/training.md. What
-is there already (runs, results) is not done again: delete it to start over.
+Trains two learners at a time, one core each, so that both have the same conditions; evaluates all on the same
+2,000 test sequences; writes results/*-glyphs*.json and the tables of README.md and docs/training.md. What is
+there already (runs, results) is not done again: delete it to start over.
 """
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from wanderlearn.answers import compare, read_answers
 from wanderlearn.files import write_json
-from wanderlearn.results import fill, markdown_table, read_result
+from wanderlearn.results import commit, fill, markdown_table, read_result
 
 ROOT = Path(__file__).parent.parent
 RUNS, RESULTS = ROOT / "runs", ROOT / "results"
-LEARNERS = {"protonet": "Online ProtoNet", "cpm": "CPM"}
-CONDITIONS = {"": "as the world is", "-shuffle": "every sequence shuffled (no temporal context)"}
 WANDER = [sys.executable, "-c", "from wanderlearn.cli import main; main()"]
+# As in the paper's own control, the plain CPM has ProtoNet's memory, metric and encoder: it differs by the
+# context alone. The full one also has the gated memory, the cosine and no last ReLU.
+PLAIN = [
+    "--model.learner.memory",
+    "average",
+    "--model.learner.similarity",
+    "euclidean",
+    "--model.encoder.last-relu",
+]
+LEARNERS = {
+    "protonet-glyphs": ("Online ProtoNet", "protonet-glyphs", []),
+    "cpm-glyphs": ("CPM", "cpm-glyphs", []),
+    "cpm-plain-glyphs": ("CPM, averaging, Euclidean", "cpm-glyphs", PLAIN),
+}
+CONDITIONS = {"": "As the world is", "-shuffle": "Every sequence shuffled: no temporal context"}
+BASE = "protonet-glyphs"
+COLUMNS = ("learner", "AP", "AP-joint", "1-shot", "3-shot", "steps", "minutes", "AP over Online ProtoNet")
 
 
 def main() -> None:
-    for condition in CONDITIONS:
-        _together(_training(f"{learner}-glyphs", condition) for learner in LEARNERS)
-        _together(_evaluation(f"{learner}-glyphs", condition) for learner in LEARNERS)
-    differences = {condition: _difference(condition) for condition in CONDITIONS}
-    write_json(
-        RESULTS / "glyphs-context.json", {"format": 1, "kind": "comparison", "cpm over protonet": differences}
+    todo = [(name, condition) for condition in CONDITIONS for name in LEARNERS]
+    for pair in ([todo[0], todo[1]], [todo[3], todo[4]], [todo[2], todo[5]]):
+        _together(_training(*one) for one in pair)
+        _together(_evaluation(*one) for one in pair)
+    found = {name + condition: _over_base(name, condition) for name, condition in todo if name != BASE}
+    comparison = {"format": 1, "kind": "comparison", "commit": commit(), "over": BASE, "ap": found}
+    write_json(RESULTS / "glyphs-context.json", comparison)
+    rows = {condition: [_row(name, condition, found) for name in LEARNERS] for condition in CONDITIONS}
+    words = (
+        "What ten minutes on one core give on the embedded world, from scratch, on 2,000 test sequences; "
+        "intervals are 95 %, by a paired bootstrap over sequences (`python benchmarks/ten_minutes.py`):"
     )
-    rows = [_row(learner, condition) for condition in CONDITIONS for learner in LEARNERS]
-    columns = ("learner", "AP", "AP-joint", "1-shot", "3-shot", "steps", "minutes")
-    main_table = markdown_table(columns, [row[1:] for row in rows if row[0] == ""])
-    fill(ROOT / "README.md", "glyphs-results", _readme(main_table, differences[""]))
-    parts = []
-    for condition, words in CONDITIONS.items():
-        found = differences[condition]
-        parts.append(f"**{words[0].upper()}{words[1:]}**\n")
-        parts.append(markdown_table(columns, [row[1:] for row in rows if row[0] == condition]) + "\n")
-        parts.append(f"CPM over Online ProtoNet: {_interval(found)}.\n")
-    fill(ROOT / "docs/training.md", "context-control", "\n".join(parts).strip())
+    fill(ROOT / "README.md", "glyphs-results", f"{words}\n\n{markdown_table(COLUMNS, rows[''][:2])}")
+    tables = [f"**{CONDITIONS[c]}**\n\n{markdown_table(COLUMNS, rows[c])}" for c in CONDITIONS]
+    fill(ROOT / "docs/training.md", "context-control", "\n\n".join([words, *tables]))
 
 
-def _training(preset: str, condition: str) -> list[str] | None:
-    name = preset + condition
-    if (RESULTS / f"{name}.json").exists():
+def _training(name: str, condition: str) -> list[str] | None:
+    run = name + condition
+    if (RESULTS / f"{run}.json").exists():
         return None
-    extra = ["--shuffle", "--name", name] if condition else []
-    resume = ["--resume"] if (RUNS / name).exists() else []
-    return ["train", preset, *extra, "--runs", str(RUNS), *resume]
+    _, preset, options = LEARNERS[name]
+    shuffle, resume = ["--shuffle"] * bool(condition), ["--resume"] * (RUNS / run).exists()
+    return ["train", preset, "--name", run, "--runs", str(RUNS), *options, *shuffle, *resume]
 
 
-def _evaluation(preset: str, condition: str) -> list[str] | None:
-    name = preset + condition
-    if (RESULTS / f"{name}.json").exists() and (RUNS / name / "answers.npz").exists():
+def _evaluation(name: str, condition: str) -> list[str] | None:
+    run = name + condition
+    if (RESULTS / f"{run}.json").exists() and (RUNS / run / "answers.npz").exists():
         return None
-    files = ["--json", str(RESULTS / f"{name}.json"), "--answers", str(RUNS / name / "answers.npz")]
-    return ["evaluate", str(RUNS / name), *(["--shuffle"] if condition else []), *files]
+    files = ["--json", str(RESULTS / f"{run}.json"), "--answers", str(RUNS / run / "answers.npz")]
+    return ["evaluate", str(RUNS / run), *["--shuffle"] * bool(condition), *files]
 
 
-def _together(commands: Any) -> None:
+def _together(commands: Iterable[list[str] | None]) -> None:
     """Run commands side by side, one thread each."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     running = [subprocess.Popen([*WANDER, *command], env=environment) for command in commands if command]
@@ -71,35 +84,24 @@ def _together(commands: Any) -> None:
         raise SystemExit("A command failed; see above.")
 
 
-def _difference(condition: str) -> dict[str, Any]:
-    ours, theirs = (
-        read_answers(RUNS / f"{learner}-glyphs{condition}/answers.npz") for learner in ("cpm", "protonet")
-    )
+def _over_base(name: str, condition: str) -> dict[str, Any]:
+    ours, theirs = (read_answers(RUNS / f"{one}{condition}" / "answers.npz") for one in (name, BASE))
     return compare(ours, theirs, "ap")
 
 
-def _row(learner: str, condition: str) -> tuple[object, ...]:
-    result = read_result(RESULTS / f"{learner}-glyphs{condition}.json", "evaluation")
-    found, train = result["metrics"], result["train"] or {}
-    shots = found["shots"]["labelled"]
-    seconds = train.get("seconds")
+def _row(name: str, condition: str, found: dict[str, dict[str, Any]]) -> tuple[object, ...]:
+    result = read_result(RESULTS / f"{name}{condition}.json", "evaluation")
+    metrics, train = result["metrics"], result["train"]
+    shots = metrics["shots"]["labelled"]
+    over = found.get(name + condition)
     return (
-        condition, LEARNERS[learner], f"{found['ap']:.1f}", f"{found['ap_joint']:.1f}",
+        LEARNERS[name][0],
+        f"{metrics['ap']:.1f}",
+        f"{metrics['ap_joint']:.1f}",
         *(f"{shots[n]['mean']:.1f} ± {shots[n]['standard_error']:.1f}" for n in (0, 2)),
-        train.get("steps"), None if seconds is None else f"{seconds / 60:.1f}",
-    )  # fmt: skip
-
-
-def _interval(found: dict[str, Any]) -> str:
-    low, high = found["low"], found["high"]
-    return f"{found['difference']:+.2f} AP (95 % interval {low:+.2f} to {high:+.2f}, paired bootstrap)"
-
-
-def _readme(table: str, found: dict[str, Any]) -> str:
-    return (
-        "What ten minutes of one core give on the embedded world, from scratch, on 2,000 test sequences "
-        "(`python benchmarks/ten_minutes.py`):\n\n"
-        f"{table}\n\nCPM over Online ProtoNet: {_interval(found)}."
+        train["steps"],
+        f"{train['seconds'] / 60:.1f}",
+        f"{over['difference']:+.2f} ({over['low']:+.2f} to {over['high']:+.2f})" if over else "",
     )
 
 
