@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from jaxtyping import install_import_hook
 
 install_import_hook("wanderlearn.learners", "beartype.beartype")  # before anything imports a learner
@@ -17,6 +18,9 @@ from wanderlearn.pictures import omniglot  # noqa: E402
 
 if sys.platform != "win32":
     import fcntl
+
+settings.register_profile("wanderlearn", deadline=None)  # machines are shared and noisy
+settings.load_profile("wanderlearn")
 
 MADE_HERE = pytest.StashKey[Path]()
 
