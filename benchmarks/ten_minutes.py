@@ -76,7 +76,7 @@ def main() -> None:
     )
     fairness = (
         "The averaging, Euclidean CPM has ProtoNet's memory, metric and encoder and differs by its context "
-        "alone. Online ProtoNet and CPM of one table were trained side by side, it was not: compare the steps."
+        "alone. Online ProtoNet and CPM of one table were trained side by side; mind the steps."
     )
     fill(ROOT / "README.md", "glyphs-results", f"{words}\n\n{markdown_table(COLUMNS, rows['as-is'][:2])}")
     tables = [f"**{CONDITIONS[c][2]}**\n\n{markdown_table(COLUMNS, rows[c])}" for c in CONDITIONS]
