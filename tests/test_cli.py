@@ -45,7 +45,8 @@ def test_sample_gives_statistics_picture_and_manifest(tmp_path: Path) -> None:
     assert wanted <= numbers.keys()
     assert len(numbers["queries_per_shot"]) == 5
     assert numbers["sequences"] == 20
-    assert Image.open(png).width > 1000
+    with Image.open(png) as picture:
+        assert picture.width > 1000
     assert manifest.exists()
     again = json.loads(wander("sample", "glyphs", "--count", "20", "--semi", "--json", "-").stdout)
     assert again == numbers

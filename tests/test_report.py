@@ -3,6 +3,7 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,13 @@ from wanderlearn.worlds import NEW, UNLABELED, Roaming, RoamingConfig
 WORLD = Roaming(tiny_pictures("test"), RoamingConfig(semi=True))
 
 
+def pixels_of(path: Path) -> np.ndarray[Any, Any]:
+    with Image.open(path) as image:
+        return np.asarray(image)
+
+
 def colours(path: Path) -> set[str]:
-    pixels = np.asarray(Image.open(path)).reshape(-1, 3)
+    pixels = pixels_of(path).reshape(-1, 3)
     return {"#{:02x}{:02x}{:02x}".format(*p) for p in np.unique(pixels, axis=0)}
 
 
@@ -34,7 +40,7 @@ def test_picture_shows_environments_labels_and_mistakes(tmp_path: Path) -> None:
     draw_sequences(tmp_path / "wrong.png", WORLD, [m], [wrong])
     # The fifth environment has the colour of mistakes nowhere near it: count pixels, not presence.
     orange = [
-        (np.asarray(Image.open(tmp_path / f"{n}.png")) == tuple(bytes.fromhex(WRONG[1:]))).all(-1).sum()
+        (pixels_of(tmp_path / f"{n}.png") == tuple(bytes.fromhex(WRONG[1:]))).all(-1).sum()
         for n in ("right", "wrong")
     ]
     assert orange[1] > orange[0] + 1000
@@ -44,7 +50,7 @@ def test_unlabelled_frames_are_not_red(tmp_path: Path) -> None:
     world = Roaming(tiny_pictures("test"), RoamingConfig(semi=True))
     m = world.meetings(0, 0)
     draw_sequences(tmp_path / "m.png", world, [m])
-    image = np.asarray(Image.open(tmp_path / "m.png"))
+    image = pixels_of(tmp_path / "m.png")
     red = (image == tuple(bytes.fromhex(LABELLED[1:]))).all(-1).sum()
     frame = 4 * 3 * (84 - 3)  # pixels of one solid frame
     labelled = int((m.given != UNLABELED).sum())
