@@ -16,7 +16,7 @@ __all__ = ["bench_step"]
 
 
 def bench_step(
-    *, classes: int = 50, growth: Sequence[int] = (50, 1000, 10000), meetings: int = 20, rounds: int = 7
+    *, classes: int = 50, growth: Sequence[int] = (50, 1000, 10000), meetings: int = 20, rounds: int = 21
 ) -> dict[str, Any]:
     """One meeting of a live CPM: encode one picture, answer, write what was told.
 

@@ -166,7 +166,9 @@ class CPM(nn.Module):
     def _advances(self, given: Int[Tensor, "*B"]) -> Bool[Tensor, "*B"] | None:
         return None if self.config.recurrent_on_unlabelled else given != UNLABELED
 
-    def _may_write(self, feature: Float[Tensor, "*B D"], given: Int[Tensor, "*B"]) -> Bool[Tensor, "*B"]:
+    def _may_write(
+        self, feature: Float[Tensor, "*B D"], given: Int[Tensor, "*B"]
+    ) -> Bool[Tensor, "*B"] | None:
         if not self.config.self_write:
-            return torch.zeros_like(given, dtype=torch.bool)
+            return None
         return may_self_write(feature, given, self.self_write_probability if self.training else 1.0)

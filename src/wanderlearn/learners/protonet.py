@@ -92,7 +92,9 @@ class OnlineProtoNet(nn.Module):
         shape = (*given.shape, -1)
         return Thresholds.of(self.beta.expand(shape), self.gamma.expand(shape))
 
-    def _may_write(self, feature: Float[Tensor, "*B D"], given: Int[Tensor, "*B"]) -> Bool[Tensor, "*B"]:
+    def _may_write(
+        self, feature: Float[Tensor, "*B D"], given: Int[Tensor, "*B"]
+    ) -> Bool[Tensor, "*B"] | None:
         if not self.config.self_write:
-            return torch.zeros_like(given, dtype=torch.bool)
+            return None
         return may_self_write(feature, given, self.self_write_probability if self.training else 1.0)

@@ -91,39 +91,44 @@ class PrototypeMemory(nn.Module):
         metric: Float[Tensor, "B D"] | None,
         thresholds: Thresholds,
         given: Int[Tensor, " B"],
-        may_write: Bool[Tensor, " B"],
+        may_write: Bool[Tensor, " B"] | None,
     ) -> tuple[Answers, Memory]:
         """Answer x, then write it: where `given` says, or where the memory itself believes it belongs.
 
-        `may_write` says which unlabelled items may write at all.
+        `may_write` says which unlabelled items may write at all; None, if nothing may.
         """
-        used = memory.counts > 0  # [B, K]
-        scores = self.scores(memory, x, metric)  # [B, K] -d_m(x, p[k])
+        empty = memory.counts == 0  # [B, K]
+        scores = self.scores(memory, x, metric, empty)  # [B, K] -d_m(x, p[k])
         distance = self.distance_to_nearest(scores, x, metric)  # [B] min_k d_m(x, p[k])
         beta, gamma, beta_write, gamma_write = thresholds
-        novelty = self.novelty(distance, used, beta, gamma)  # [B] logit of u^r
+        novelty = self.novelty(distance, empty, beta, gamma)  # [B] logit of u^r
 
-        told = given[:, None] == torch.arange(used.shape[1], device=given.device)  # [B, K] 1[y = k]
+        told = given[:, None] == torch.arange(empty.shape[1], device=given.device)  # [B, K] 1[y = k]
         delta = told.to(x.dtype)  # [B, K] Delta[k]
-        if may_write.any():
+        if may_write is not None:
             novelty_write = (distance - beta_write) / gamma_write  # [B] logit of u^w
             belief = scores.softmax(-1) * torch.sigmoid(-novelty_write)[:, None]  # [B, K] y_hat[k] (1 - u^w)
-            delta = delta + belief * (used & may_write[:, None]).to(x.dtype)  # [B, K]
+            delta = delta + belief * (may_write[:, None] & ~empty).to(x.dtype)  # [B, K]
         return Answers(scores, novelty), self.write(memory, x, delta, told)
 
     def scores(
-        self, memory: Memory, x: Float[Tensor, "B D"], metric: Float[Tensor, "B D"] | None
+        self,
+        memory: Memory,
+        x: Float[Tensor, "B D"],
+        metric: Float[Tensor, "B D"] | None,
+        empty: Bool[Tensor, "B K"],
     ) -> Float[Tensor, "B K"]:
         """How alike x and each prototype are, both scaled by the metric; UNUSED for an empty slot."""
-        query, prototypes = x[:, None], memory.prototypes  # [B, 1, D], [B, K, D]
+        query, prototypes = x, memory.prototypes  # [B, D], [B, K, D]
         if metric is not None:
-            query, prototypes = query * metric[:, None], prototypes * metric[:, None]
+            query, prototypes = query * metric, prototypes * metric[:, None]
         if self.similarity == "euclidean":
-            scores = -(query - prototypes).square().sum(-1)  # [B, K]
+            scores = -(query[:, None] - prototypes).square().sum(-1)  # [B, K]
         else:
-            lengths = length(query) * length(prototypes)  # [B, K]
-            scores = self.temperature * (query * prototypes).sum(-1) / lengths  # [B, K]
-        return scores.masked_fill(memory.counts == 0, UNUSED)
+            scale = self.temperature / length(query)  # [B]
+            dot = torch.bmm(prototypes, query[..., None])[..., 0]  # [B, K]
+            scores = dot * scale[:, None] / length(prototypes)  # [B, K]
+        return scores.masked_fill(empty, UNUSED)
 
     def distance_to_nearest(
         self, scores: Float[Tensor, "*B K"], x: Float[Tensor, "*B D"], metric: Float[Tensor, "*B D"] | None
@@ -137,27 +142,27 @@ class PrototypeMemory(nn.Module):
     def novelty(
         self,
         distance: Float[Tensor, "*B"],
-        used: Bool[Tensor, "*B K"],
+        empty: Bool[Tensor, "*B K"],
         beta: Float[Tensor, "*B"],
         gamma: Float[Tensor, "*B"],
     ) -> Float[Tensor, "*B"]:
         """The logit of "this is new". While no class has been told, everything is."""
-        return torch.where(used.any(-1), (distance - beta) / gamma, CERTAINLY_NEW)
+        return ((distance - beta) / gamma).masked_fill(empty.all(-1), CERTAINLY_NEW)
 
     def write(
         self, memory: Memory, x: Float[Tensor, "B D"], delta: Float[Tensor, "B K"], told: Bool[Tensor, "B K"]
     ) -> Memory:
-        """p[k] <- keep[k] p[k] + add[k] x, for every slot, touched or not."""
+        """A(Delta x; p) for every slot, touched or not."""
+        p, part = memory.prototypes, delta[..., None]  # [B, K, D], [B, K, 1]
         if self.writing == "average":
             counts = memory.counts + delta  # [B, K] c[k] + Delta[k]; 0 where empty, else at least 1
-            keep, add = memory.counts / counts.clamp(min=1), delta / counts.clamp(min=1)  # [B, K]
-        else:
-            counts = memory.counts + told.to(x.dtype)  # [B, K]
-            of_input, of_prototype = self.gate.weight[0].chunk(2)  # [D] each
-            gate = delta * (x @ of_input)[:, None] + memory.prototypes @ of_prototype + self.gate.bias
-            f = gate.sigmoid()  # [B, K] f = sigmoid(W_f [Delta x, p] + b_f)
-            keep, add = (-gate).sigmoid(), f * delta  # [B, K] 1 - f, but exact where f is close to 1
-        return Memory(keep[..., None] * memory.prototypes + add[..., None] * x[:, None], counts)
+            share = part / counts.clamp(min=1)[..., None]  # [B, K, 1]
+            return Memory(torch.lerp(p, x[:, None].expand_as(p), share), counts)
+        of_input, of_prototype = self.gate.weight.view(2, -1)  # [D] each
+        gate = torch.addcmul(p @ of_prototype + self.gate.bias, delta, (x @ of_input)[:, None])  # [B, K]
+        gate = gate[..., None]  # [B, K, 1] f = sigmoid(gate), and 1 - f = sigmoid(-gate), exact also near 0
+        written = torch.addcmul(p * (-gate).sigmoid(), gate.sigmoid() * part, x[:, None])  # [B, K, D]
+        return Memory(written, memory.counts + told)
 
     # The same numbers for whole sequences --------------------------------------------------------------
 
@@ -167,7 +172,7 @@ class PrototypeMemory(nn.Module):
         metric: Float[Tensor, "B T D"] | None,
         thresholds: Thresholds,
         given: Int[Tensor, "B T"],
-        may_write: Bool[Tensor, "B T"],
+        may_write: Bool[Tensor, "B T"] | None,
         slots: int,
     ) -> Answers:
         """What `step` would answer along whole sequences, from an empty memory."""
@@ -178,7 +183,7 @@ class PrototypeMemory(nn.Module):
         used = version >= 0  # [B, T, K]
         square = square_length(x, metric)  # [B, T]
         m2 = torch.ones_like(x) if metric is None else metric.square()  # [B, T, D]
-        if may_write.any():
+        if may_write is not None:
             level = square if self.similarity == "euclidean" else self.temperature / root(square)  # [B, T]
             gate = self.gate if self.writing == "gau" else None
             scores = self_written_scores(
@@ -201,7 +206,7 @@ class PrototypeMemory(nn.Module):
                 scores = self.temperature * dot / (root(square)[..., None] * root(norm2))  # [B, T, K]
         scores = scores.masked_fill(~used, UNUSED)  # [B, T, K]
         distance = self.distance_to_nearest(scores, x, metric)  # [B, T]
-        return Answers(scores, self.novelty(distance, used, thresholds.beta, thresholds.gamma))
+        return Answers(scores, self.novelty(distance, ~used, thresholds.beta, thresholds.gamma))
 
     def _against_versions(
         self,
@@ -287,15 +292,19 @@ def unit_length(x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
 
 def may_self_write(
     features: Float[Tensor, "*B D"], given: Int[Tensor, "*B"], probability: float
-) -> Bool[Tensor, "*B"]:
+) -> Bool[Tensor, "*B"] | None:
     """Which items may be written without a label: the unlabelled ones, each with this probability.
 
-    Padding (no label and an all-zero feature) is nobody, and writes nothing.
+    Padding (no label and an all-zero feature) is nobody, and writes nothing. None, if nothing may write:
+    then there are shorter ways to go.
     """
-    may = (given == UNLABELED) & features.ne(0).any(-1)  # [*B]
+    may = given == UNLABELED  # [*B]
     if probability < 1:  # drawn in the order of time, so that stepping draws the same
-        may &= torch.rand(given.t().shape, device=given.device).t() < probability
-    return may
+        may = may & (torch.rand(given.t().shape, device=given.device).t() < probability)
+    if not may.any():
+        return None
+    may = may & features.ne(0).any(-1)  # [*B]
+    return may if may.any() else None
 
 
 def phased_in(step: int, over: int) -> float:

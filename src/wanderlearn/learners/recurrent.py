@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 __all__ = ["LSTMState", "LayerNormLSTM"]
 
@@ -53,9 +54,12 @@ class LayerNormLSTM(nn.Module):
 
         Where `advance` is False the output is computed as always, but the state stays as it was.
         """
-        gates = self.norm(self.gates(torch.cat([x, state.hidden], -1)))  # [B, 4n] f, i, o, g
+        linear, norm = self.gates, self.norm
+        # The functions instead of the modules: a live meeting feels every call.
+        gates = F.linear(torch.cat([x, state.hidden], -1), linear.weight, linear.bias)  # [B, 4n] f, i, o, g
+        gates = F.layer_norm(gates, norm.normalized_shape, norm.weight, norm.bias, NORM_EPS)  # [B, 4n]
         f, i, o = gates[:, : 3 * self.units].sigmoid().chunk(3, -1)  # each [B, n]
-        cell = f * state.cell + i * gates[:, 3 * self.units :].tanh()  # [B, n]
+        cell = torch.addcmul(f * state.cell, i, gates[:, 3 * self.units :].tanh())  # [B, n]
         hidden = o * cell.tanh()  # [B, n]
         if advance is None:
             return hidden, LSTMState(hidden, cell)
@@ -96,7 +100,7 @@ class _Unroll(torch.autograd.Function):
         goes_on: Float[Tensor, "T B 1"] | None,
     ) -> Float[Tensor, "T B n"]:
         (T, B, D), n = x.shape, len(bias) // 4
-        before = nn.functional.linear(x, weight[:, :D], bias)  # [T, B, 4n] the loop adds what h adds
+        before = F.linear(x, weight[:, :D], bias)  # [T, B, 4n] the loop adds what h adds
         of_hidden = weight[:, D:].t().contiguous()  # [n, 4n] this layout halves the time of the small product
         gates = torch.empty_like(before)  # [T, B, 4n] f, i, o, g after their sigmoid or tanh
         mean, inverse = before.new_empty(2, T, B, 1)  # [T, B, 1] of the LayerNorm; inverse: 1 / deviation
