@@ -23,7 +23,7 @@ from wanderlearn.cli import bench as bench_command
 from wanderlearn.cli import main
 from wanderlearn.errors import WanderError
 from wanderlearn.model import build
-from wanderlearn.presets import PRESETS
+from wanderlearn.presets import METHODS, PRESETS
 from wanderlearn.results import write_result
 from wanderlearn.worlds import Roaming, RoamingConfig
 
@@ -88,7 +88,7 @@ def benches() -> dict[str, dict[str, Any]]:
     return {
         "sampler": bench_sampler(tiny_pictures(), batches=2, **few),
         "encoder": bench_encoder(pictures=8, repeats=1),
-        "train": bench_train(("protonet", "matchingnet", "imp"), tiny_pictures(), roaming=SHORT, **few),
+        "train": bench_train(METHODS, tiny_pictures(), roaming=SHORT, **few),
         "evaluate": bench_evaluate(tiny_pictures("test"), roaming=SHORT, batches=1, **few),
         "step": bench_step(classes=5, growth=(5, 10, 20), meetings=1, rounds=1),
     }
@@ -111,7 +111,7 @@ def test_every_figure_is_above_zero(benches: dict[str, dict[str, Any]]) -> None:
 def test_the_ratios_of_training_are_those_of_its_seconds(benches: dict[str, dict[str, Any]]) -> None:
     found = benches["train"]
     assert "cpm" not in found
-    for figures in (found, found["protonet"], found["matchingnet"], found["imp"]):
+    for figures in (found, *(found[name] for name in METHODS[1:])):
         # There was one round, so the median is that round.
         ratio = figures["step_seconds"] / figures["encoder_seconds"]
         assert figures["step_over_encoder"] == pytest.approx(ratio)
