@@ -137,3 +137,18 @@ def test_pretraining_resumes_to_the_bit(cut: int, tmp_path: Path, monkeypatch: p
 def test_without_a_budget_there_is_no_pretraining(tmp_path: Path) -> None:
     run(tiny_preset(PROTONET, pretrain=PretrainConfig(), steps=1), tmp_path / "run")
     assert {line["stage"] for line in log_of(tmp_path / "run")} == {"sequences"}
+
+
+def test_class_directions_turn_at_the_usual_rate() -> None:
+    """Only directions count: a large weight would need thousands of steps of Adam to turn."""
+    torch.manual_seed(0)
+    classes = 500
+    features = torch.randn(classes, 64)
+    classifier = CosineClassifier(64, classes, scale=20.0, margin=0.1)
+    adam = torch.optim.Adam(classifier.parameters(), lr=3e-3)
+    truth = torch.arange(classes)
+    for _ in range(60):
+        adam.zero_grad()
+        classifier.loss(classifier(features), truth).backward()
+        adam.step()
+    assert (classifier(features).argmax(-1) == truth).float().mean() > 0.95

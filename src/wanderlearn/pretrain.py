@@ -73,7 +73,8 @@ class CosineClassifier(nn.Module):
     def __init__(self, features: int, classes: int, scale: float, margin: float) -> None:
         super().__init__()
         self.scale, self.margin = scale, margin
-        self.weight = nn.Parameter(torch.randn(classes, features))
+        # Small, so that steps of the size of the learning rate turn it: only its direction counts.
+        self.weight = nn.Parameter(torch.randn(classes, features) * 0.05)
 
     def forward(self, features: Float[Tensor, "N D"]) -> Float[Tensor, "N classes"]:
         """The scores of all classes."""
