@@ -149,6 +149,6 @@ def test_class_directions_turn_at_the_usual_rate() -> None:
     truth = torch.arange(classes)
     for _ in range(60):
         adam.zero_grad()
-        classifier.loss(classifier(features), truth).backward()
+        classifier.loss(classifier(features), truth).backward()  # type: ignore[no-untyped-call]
         adam.step()
     assert (classifier(features).argmax(-1) == truth).float().mean() > 0.95
