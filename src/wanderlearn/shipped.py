@@ -26,7 +26,7 @@ class Pixels(nn.Module):
 def raw_pixels(size: int = 28) -> Model:
     """A floor that needs no training: nearest class mean by the cosine between pictures.
 
-    It says "new" below a cosine of 0.5, about where it errs least on the embedded world.
+    It says "new" below a cosine of 0.5: a plain choice, not a tuned one.
     """
     config = ProtoNetConfig(features=size * size, similarity="cosine", beta_read=-5.0)
     return Model(ModelConfig(learner=config), Pixels(), OnlineProtoNet(config)).eval()
