@@ -17,6 +17,7 @@ from wanderlearn.results import fill, markdown_table, write_result
 
 ROOT = Path(__file__).parents[1]
 RUNS = 8
+WANDER = [sys.executable, "-c", "from wanderlearn.cli import main; main()"]
 # Which bench, which key, what it is called, and the most it should be.
 RATIOS = (
     ("train", "step_over_encoder", "training step over encoder, all labels", 1.15),
@@ -29,15 +30,7 @@ def main() -> None:
     found: dict[str, list[float]] = {key: [] for _, key, _, _ in RATIOS}
     for _ in range(RUNS):
         for bench in ("train", "step"):
-            command = [
-                sys.executable,
-                "-c",
-                "from wanderlearn.cli import main; main()",
-                "bench",
-                bench,
-                "--json",
-                "-",
-            ]
+            command = [*WANDER, "bench", bench, "--json", "-"]
             told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
             for name, key, _, _ in RATIOS:
                 if name == bench:

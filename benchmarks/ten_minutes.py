@@ -77,9 +77,9 @@ def main() -> None:
     fairness = (
         "The averaging, Euclidean CPM has ProtoNet's memory, metric and encoder and differs by its context "
         "alone. Online ProtoNet and CPM of one table were trained side by side; mind the steps. One seed of "
-        "training each: the intervals speak of the test sequences, not of how another run would come out. The "
-        "second table is the paper's control. The averaging CPM and the third table were added after its first "
-        "two rows had been seen."
+        "training each: the intervals speak of the test sequences, not of how another run would come out. "
+        "The second table is the paper's control. The averaging CPM and the third table were added after "
+        "its first two rows had been seen."
     )
     fill(ROOT / "README.md", "glyphs-results", f"{words}\n\n{markdown_table(COLUMNS, rows['as-is'][:2])}")
     tables = [f"**{CONDITIONS[c][2]}**\n\n{markdown_table(COLUMNS, rows[c])}" for c in CONDITIONS]
