@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.nn.functional import softplus
 
 from wanderlearn.errors import WanderError
@@ -148,7 +149,10 @@ class CPM(nn.Module):
 
     def controls(self, feature: Float[Tensor, "*B D"], output: Float[Tensor, "*B n"]) -> Controls:
         """Read the RNN's output as context, metric and thresholds."""
-        h_rnn, m, beta, gamma = self.readout(output).split(self.widths, -1)  # [*B, D], [*B, D], [*B, 2] twice
+        read = F.linear(output, self.readout.weight, self.readout.bias)  # [*B, sum of widths]
+        h_rnn, m, beta, gamma = torch.split_with_sizes(
+            read, self.widths, -1
+        )  # [*B, D], [*B, D], [*B, 2] twice
         if self.config.context == "none":
             f = feature  # [*B, D]
         else:

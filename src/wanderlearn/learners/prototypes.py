@@ -5,11 +5,14 @@ Reading and writing are written twice. `step` is the definition: one meeting, li
 (here), and a loop over time where the memory also writes by itself (`self_writing.py`).
 """
 
-from typing import Final, Literal, NamedTuple
+from itertools import zip_longest
+from typing import Any, Final, Literal, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.self_writing import LENGTH_EPS, SMALLEST_SQUARE, self_written_scores
@@ -125,9 +128,9 @@ class PrototypeMemory(nn.Module):
         if self.similarity == "euclidean":
             scores = -(query[:, None] - prototypes).square().sum(-1)  # [B, K]
         else:
-            scale = self.temperature / length(query)  # [B]
+            scale = self.temperature / length(query, keepdim=True)  # [B, 1]
             dot = torch.bmm(prototypes, query[..., None])[..., 0]  # [B, K]
-            scores = dot * scale[:, None] / length(prototypes)  # [B, K]
+            scores = dot * scale / length(prototypes)  # [B, K]
         return scores.masked_fill(empty, UNUSED)
 
     def distance_to_nearest(
@@ -153,15 +156,15 @@ class PrototypeMemory(nn.Module):
         self, memory: Memory, x: Float[Tensor, "B D"], delta: Float[Tensor, "B K"], told: Bool[Tensor, "B K"]
     ) -> Memory:
         """A(Delta x; p) for every slot, touched or not."""
-        p, part = memory.prototypes, delta[..., None]  # [B, K, D], [B, K, 1]
+        p, part, x = memory.prototypes, delta[..., None], x[:, None]  # [B, K, D], [B, K, 1], [B, 1, D]
         if self.writing == "average":
             counts = memory.counts + delta  # [B, K] c[k] + Delta[k]; 0 where empty, else at least 1
             share = part / counts.clamp(min=1)[..., None]  # [B, K, 1]
-            return Memory(torch.lerp(p, x[:, None].expand_as(p), share), counts)
-        of_input, of_prototype = self.gate.weight.view(2, -1)  # [D] each
-        gate = torch.addcmul(p @ of_prototype + self.gate.bias, delta, (x @ of_input)[:, None])  # [B, K]
-        gate = gate[..., None]  # [B, K, 1] f = sigmoid(gate), and 1 - f = sigmoid(-gate), exact also near 0
-        written = torch.addcmul(p * (-gate).sigmoid(), gate.sigmoid() * part, x[:, None])  # [B, K, D]
+            return Memory(torch.lerp(p, x.expand_as(p), share), counts)
+        of_input, of_prototype = self.gate.weight.chunk(2, 1)  # [1, D] each
+        # f = sigmoid(gate), and 1 - f = sigmoid(-gate), exact also near 0
+        gate = torch.addcmul(F.linear(p, of_prototype, self.gate.bias), part, F.linear(x, of_input))
+        written = torch.addcmul(p * (-gate).sigmoid(), gate.sigmoid() * part, x)  # [B, K, D]
         return Memory(written, memory.counts + told)
 
     # The same numbers for whole sequences --------------------------------------------------------------
@@ -179,7 +182,7 @@ class PrototypeMemory(nn.Module):
         told = given[..., None] == torch.arange(slots, device=given.device)  # [B, T, K]
         time = torch.arange(x.shape[1], device=x.device)[:, None]  # [T, 1]
         written = torch.where(told, time, -1).cummax(1).values  # [B, T, K] when k was last told, or -1
-        version = nn.functional.pad(written[:, :-1], (0, 0, 1, 0), value=-1)  # [B, T, K] ... before t
+        version = F.pad(written[:, :-1], (0, 0, 1, 0), value=-1)  # [B, T, K] ... before t
         used = version >= 0  # [B, T, K]
         square = square_length(x, metric)  # [B, T]
         m2 = torch.ones_like(x) if metric is None else metric.square()  # [B, T, D]
@@ -235,7 +238,7 @@ class PrototypeMemory(nn.Module):
             f_own, faded_own = f.gather(2, own), faded.gather(2, own)  # [B, T, 1] of the slot told at t
             since = faded_own - faded_own.mT  # [B, T, T]
             weight = since.masked_fill(~share, -torch.inf).exp() * f_own.mT  # [B, T, T]
-            before = nn.functional.pad(faded[:, :-1], (0, 0, 1, 0))  # [B, T, K]
+            before = F.pad(faded[:, :-1], (0, 0, 1, 0))  # [B, T, K]
             fade = (before - faded.gather(1, current)).clamp(max=0).exp()  # [B, T, K] since it was written
         versions = weight @ x  # [B, T, D]
         dot = ((m2 * x) @ versions.mT).gather(2, current)  # [B, T, K]
@@ -254,13 +257,40 @@ class PrototypeMemory(nn.Module):
         touch = told.transpose(0, 1).to(x.dtype)  # [T, B, K]
         push = touch * (x @ of_input).mT[..., None] + self.gate.bias  # [T, B, K]
         pull = touch * (x @ of_prototype).mT[..., None]  # [T, B, K]
-        g = torch.zeros_like(pull[0])  # [B, K]
-        z = []
-        for push_t, pull_t in zip(push.unbind(), pull.unbind(), strict=True):
-            z.append(push_t + g)
-            g = torch.lerp(g, pull_t, z[-1].sigmoid())  # [B, K]
-        gate = torch.stack(z, 1)  # [B, T, K]
-        return gate.sigmoid(), nn.functional.logsigmoid(-gate)
+        gate: Tensor = _GateLoop.apply(push, pull).transpose(0, 1)  # type: ignore[no-untyped-call] # [B, T, K]
+        return gate.sigmoid(), F.logsigmoid(-gate)
+
+
+class _GateLoop(torch.autograd.Function):
+    """z_t = push_t + g_t, where g_{t+1} = g_t + sigmoid(z_t) (pull_t - g_t) and g_0 = 0.
+
+    The gradient is written by hand: what arrives at g takes one call per step, all else is done at once.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, push: Float[Tensor, "T B K"], pull: Float[Tensor, "T B K"]) -> Tensor:
+        z, f = torch.empty_like(push), torch.empty_like(push)  # [T, B, K]
+        g = torch.zeros_like(push)  # [T, B, K] before each step
+        parts = (push, pull, z, f, g, g[1:])
+        for push_t, pull_t, z_t, f_t, g_t, after in zip_longest(*(part.unbind() for part in parts)):
+            torch.sigmoid(torch.add(push_t, g_t, out=z_t), out=f_t)
+            if after is not None:
+                torch.lerp(g_t, pull_t, f_t, out=after)
+        ctx.save_for_backward(pull, f, g)
+        return z
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_z: Float[Tensor, "T B K"]) -> tuple[Tensor, Tensor]:
+        pull, f, g = ctx.saved_tensors
+        keep = 1 - f  # [T, B, K]
+        through = (pull - g) * f * keep  # [T, B, K] of g after the step by its z
+        both = through + keep  # [T, B, K] of g after the step by g before it
+        d_after = torch.zeros_like(d_z)  # [T, B, K] what arrives at g after each step: nothing after the last
+        views = (part.unbind() for part in (d_z[1:], both[1:], d_after[1:], d_after[:-1]))
+        for d_z_t, both_t, arrives, passes_on in reversed(list(zip(*views, strict=True))):
+            torch.addcmul(d_z_t, arrives, both_t, out=passes_on)
+        return torch.addcmul(d_z, d_after, through), d_after * f
 
 
 def first_betas(similarity: Similarity, read: float | None, write: float | None) -> tuple[float, float]:
@@ -274,9 +304,9 @@ def square_length(x: Float[Tensor, "*B D"], metric: Float[Tensor, "*B D"] | None
     return (x if metric is None else x * metric).square().sum(-1)
 
 
-def length(x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B"]:
-    """|x| + 1e-5; the gradient at zero is zero."""
-    norm: Tensor = torch.linalg.vector_norm(x, dim=-1)  # [*B]
+def length(x: Float[Tensor, "*B D"], *, keepdim: bool = False) -> Float[Tensor, "..."]:
+    """|x| + 1e-5; the gradient at zero is zero. `keepdim`: [*B, 1] instead."""
+    norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=keepdim)  # [*B]
     return norm + LENGTH_EPS
 
 
@@ -287,7 +317,7 @@ def root(square: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
 
 def unit_length(x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
     """x scaled to length 1 (the zero vector stays zero)."""
-    return nn.functional.normalize(x, dim=-1, eps=LENGTH_EPS)
+    return F.normalize(x, dim=-1, eps=LENGTH_EPS)
 
 
 def may_self_write(

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 __all__ = ["LSTMState", "LayerNormLSTM"]
 
 NORM_EPS: Final = 1e-6
+layer_norm_backward = torch.ops.aten.native_layer_norm_backward
 
 
 class LSTMState(NamedTuple):
@@ -103,21 +104,27 @@ class _Unroll(torch.autograd.Function):
         before = F.linear(x, weight[:, :D], bias)  # [T, B, 4n] the loop adds what h adds
         of_hidden = weight[:, D:].t().contiguous()  # [n, 4n] this layout halves the time of the small product
         gates = torch.empty_like(before)  # [T, B, 4n] f, i, o, g after their sigmoid or tanh
-        mean, inverse = before.new_empty(2, T, B, 1)  # [T, B, 1] of the LayerNorm; inverse: 1 / deviation
+        means, inverses = [], []  # of the LayerNorm, [B, 1] per step; inverse: 1 / deviation
         hidden, cell = before.new_zeros(2, T + 1, B, n)  # at t the state before step t, at t + 1 after it
         output, new_cell = (hidden[1:], cell[1:]) if goes_on is None else before.new_empty(2, T, B, n)
         squashed = torch.empty_like(output)  # [T, B, n] tanh(c)
-        sigmoids, (f, i, o, g) = gates[..., : 3 * n].unbind(), (gate.unbind() for gate in gates.chunk(4, -1))
-        for t in range(T):
-            a = before[t].addmm_(hidden[t], of_hidden)  # [B, 4n]
-            z, mean[t], inverse[t] = torch.native_layer_norm(a, [4 * n], scale, shift, NORM_EPS)  # [B, 4n]
-            torch.sigmoid(z[:, : 3 * n], out=sigmoids[t])
-            torch.tanh(z[:, 3 * n :], out=g[t])
-            torch.mul(f[t], cell[t], out=new_cell[t]).addcmul_(i[t], g[t])  # c = f c + i g
-            torch.mul(o[t], torch.tanh(new_cell[t], out=squashed[t]), out=output[t])  # h = o tanh(c)
+        # Views of every step, made at once: one by one in the loop they would cost as much as its arithmetic.
+        states = hidden[:-1], cell[:-1], new_cell, squashed, output
+        views = (gates[..., : 3 * n], *gates.chunk(4, -1), before, *states)
+        steps = zip(*(view.unbind() for view in views), strict=True)
+        for t, (sigmoid, f, i, o, g, a, h, c, c_new, squash, out) in enumerate(steps):
+            a.addmm_(h, of_hidden)  # [B, 4n]
+            z, mean, inverse = torch.native_layer_norm(a, [4 * n], scale, shift, NORM_EPS)  # [B, 4n]
+            means.append(mean)
+            inverses.append(inverse)
+            torch.sigmoid(z[:, : 3 * n], out=sigmoid)
+            torch.tanh(z[:, 3 * n :], out=g)
+            torch.mul(f, c, out=c_new).addcmul_(i, g)  # c = f c + i g
+            torch.mul(o, torch.tanh(c_new, out=squash), out=out)  # h = o tanh(c)
             if goes_on is not None:
-                torch.lerp(hidden[t], output[t], goes_on[t], out=hidden[t + 1])  # of weight 0 or 1: exact
-                torch.lerp(cell[t], new_cell[t], goes_on[t], out=cell[t + 1])
+                torch.lerp(h, out, goes_on[t], out=hidden[t + 1])  # of weight 0 or 1: exact
+                torch.lerp(c, c_new, goes_on[t], out=cell[t + 1])
+        mean, inverse = torch.stack(means), torch.stack(inverses)  # [T, B, 1]
         ctx.save_for_backward(
             x, weight, scale, shift, goes_on, before, gates, mean, inverse, hidden, cell, squashed
         )
@@ -143,34 +150,28 @@ class _Unroll(torch.autograd.Function):
 
         d_before = torch.empty_like(gates)  # [T, B, 4n]
         d_hidden, d_cell = hidden.new_zeros(2, B, n)  # [B, n] of the state after the step
-        into, forget, by_output = d_z.unbind(), f.unbind(), d_z[:, :, 2].unbind()
-        for t in reversed(range(T)):
-            d_h, d_c = d_output[t], d_cell  # [B, n] of what step t computed
+        into = d_z.view(T, B, 4 * n), d_z[:, :, :2], d_z[:, :, 2], d_z[:, :, 3]  # all, f and i, o, g
+        views = (d_output, *into, f, through, before, mean, inverse, d_before)
+        steps = enumerate(zip(*(view.unbind() for view in views), strict=True))
+        for t, (d_out, by_all, by_fi, by_o, by_g, forget, squash, a, mu, inv, d_a_t) in reversed(list(steps)):
+            # d_h and d_c: of what step t computed, [B, n]
             if goes_on is None:
-                d_h = d_h + d_hidden
+                d_h, d_c = d_out + d_hidden, d_cell
             else:
-                d_h, d_c = torch.addcmul(d_h, d_hidden, goes_on[t]), d_cell * goes_on[t]
-            d_c = torch.addcmul(d_c, d_h, through[t])
-            d_o = by_output[t] * d_h
-            into[t].mul_(d_c[:, None])
-            by_output[t].copy_(d_o)
-            d_a = torch.ops.aten.native_layer_norm_backward(
-                into[t].view(B, 4 * n),
-                before[t],
-                [4 * n],
-                mean[t],
-                inverse[t],
-                scale,
-                shift,
-                [True, False, False],
-            )[0]  # [B, 4n]
-            d_before[t] = d_a
+                d_h, d_c = torch.addcmul(d_out, d_hidden, goes_on[t]), d_cell * goes_on[t]
+            d_c = torch.addcmul(d_c, d_h, squash)
+            by_fi.mul_(d_c[:, None])
+            by_g.mul_(d_c)
+            by_o.mul_(d_h)
+            wanted = [True, False, False]
+            d_a, _, _ = layer_norm_backward(by_all, a, [4 * n], mu, inv, scale, shift, wanted)  # [B, 4n]
+            d_a_t.copy_(d_a)
             if goes_on is None:
-                d_hidden, d_cell = d_a @ of_hidden, d_c * forget[t]
+                d_hidden, d_cell = d_a @ of_hidden, d_c * forget
             else:  # a state that was kept also passes its gradient on
                 d_hidden = torch.addmm(d_hidden.addcmul(d_hidden, goes_on[t], value=-1), d_a, of_hidden)
-                d_cell = torch.addcmul(d_cell.addcmul(d_cell, goes_on[t], value=-1), d_c, forget[t])
-        _, d_scale, d_shift = torch.ops.aten.native_layer_norm_backward(
+                d_cell = torch.addcmul(d_cell.addcmul(d_cell, goes_on[t], value=-1), d_c, forget)
+        _, d_scale, d_shift = layer_norm_backward(
             d_z.view(T, B, 4 * n), before, [4 * n], mean, inverse, scale, shift, [False, True, True]
         )
         flat = d_before.view(T * B, 4 * n)
