@@ -14,6 +14,7 @@ from tests.tiny_runs import PROTONET, log_of, pictures, run, tiny_preset, weight
 from tests.tiny_world import tiny_pictures
 from wanderlearn.errors import WanderError
 from wanderlearn.model import build, load_model
+from wanderlearn.pictures.warp import DRAWS, warped
 from wanderlearn.pretrain import CosineClassifier, PretrainConfig, SinglePictures
 from wanderlearn.worlds import RoamingConfig
 
@@ -152,3 +153,40 @@ def test_class_directions_turn_at_the_usual_rate() -> None:
         classifier.loss(classifier(features), truth).backward()  # type: ignore[no-untyped-call]
         adam.step()
     assert (classifier(features).argmax(-1) == truth).float().mean() > 0.95
+
+
+def test_half_of_the_pictures_are_warped_each_in_its_own_way() -> None:
+    plain, bent, again = (SinglePictures(PICTURES, RoamingConfig(), 3, 8, warp) for warp in (0.0, 1.0, 1.0))
+    (before, truth), (after, same_truth) = plain.batch(2), bent.batch(2)
+    assert torch.equal(truth, same_truth)
+    assert torch.equal(after, again.batch(2)[0])
+    changed = (before - after).abs().amax((1, 2, 3)) > 0.05
+    assert changed.tolist() == [True] * 4 + [False] * 4
+    assert (after >= -1).all() and (after <= 1.0001).all()  # noqa: PT018
+    # The grey box is in front of the picture: it stays where and as large as it was.
+    assert torch.equal((before == 0).all(1).sum((1, 2)) >= 64, (after == 0).all(1).sum((1, 2)) >= 64)
+
+
+def test_a_warp_is_what_it_says() -> None:
+    image = torch.full((1, 1, 28, 28), -1.0)
+    image[..., 10:18, 6:10] = 1.0  # a bar left of the middle
+    still = np.full((1, DRAWS), 0.5)
+    torch.testing.assert_close(warped(image, still, 1.0), image, atol=1e-5, rtol=0)
+    torch.testing.assert_close(warped(image, np.random.rand(1, DRAWS), 0.0), image, atol=1e-5, rtol=0)
+
+    def moments(picture: torch.Tensor) -> tuple[float, float, float]:
+        ink = picture[0, 0] + 1
+        down, right = torch.meshgrid(torch.arange(28.0) - 13.5, torch.arange(28.0) - 13.5, indexing="ij")
+        mass = ink.sum()
+        return float((ink * down).sum() / mass), float((ink * right).sum() / mass), float(mass)
+
+    turned = still.copy()
+    turned[0, 0] = 1.0  # 12 degrees
+    down, right, _ = moments(warped(image, turned, 1.0))
+    assert abs(np.hypot(down, right) - 6) < 0.1  # as far from the middle as before
+    assert abs(np.rad2deg(np.arctan2(down, -right))) == pytest.approx(12, abs=0.5)
+    wide = still.copy()
+    wide[0, 2] = 0.0  # looking at 85 % of the width: everything appears 1 / 0.85 as wide
+    assert moments(warped(image, wide, 1.0))[2] == pytest.approx(moments(image)[2] / 0.85, rel=0.03)
+    with pytest.raises(WanderError, match="warp of pretraining is from 0 to 3, not 4"):
+        PretrainConfig(warp=4)

@@ -19,11 +19,14 @@ from wanderlearn.errors import WanderError
 from wanderlearn.model import Model
 from wanderlearn.optimiser import Trained, trained
 from wanderlearn.pictures.collection import Pictures
+from wanderlearn.pictures.warp import DRAWS, warped
 from wanderlearn.schedule import Schedule
 from wanderlearn.worlds.draws import Purpose, uniforms
 from wanderlearn.worlds.roaming import Roaming, RoamingConfig
 
 __all__ = ["CosineClassifier", "PretrainConfig", "Pretraining", "SinglePictures"]
+
+MOST_WARP: Final = 3.0  # beyond, pictures turn inside out
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class PretrainConfig:
     """Pictures per step."""
     scale: float = 20.0
     """What the cosines are multiplied with before the softmax."""
+    warp: float = 0.0
+    """How strongly half of the pictures are turned, stretched and bent: 0 not at all, 1 as if redrawn."""
     margin: float = 0.1
     """What is taken off the right class's cosine, so that it has to be right by more than a hair."""
     lr: float = 3e-3
@@ -56,6 +61,8 @@ class PretrainConfig:
     def __post_init__(self) -> None:
         if self.batch_size < 2:
             raise WanderError(f"Pretraining needs at least 2 pictures per step, not {self.batch_size}.")
+        if not 0 <= self.warp <= MOST_WARP:
+            raise WanderError(f"The warp of pretraining is from 0 to {MOST_WARP:g}, not {self.warp:g}.")
 
     @property
     def wanted(self) -> bool:
@@ -94,14 +101,16 @@ class SinglePictures:
     Batch n of a seed is always the same. Every epoch is a new order; its incomplete last batch is left out.
     """
 
-    def __init__(self, pictures: Pictures, config: RoamingConfig, seed: int, batch_size: int) -> None:
+    def __init__(
+        self, pictures: Pictures, config: RoamingConfig, seed: int, batch_size: int, warp: float = 0.0
+    ) -> None:
         self.count = len(pictures.images)
         if self.count < batch_size:
             raise WanderError(
                 f"{pictures.name} has {self.count} training pictures, fewer than a batch of {batch_size}. "
                 "Lower --pretrain.batch-size."
             )
-        self.seed, self.batch_size = seed, batch_size
+        self.seed, self.batch_size, self.warp = seed, batch_size, warp
         self.class_of = pictures.class_of
         self.margin = config.crop_padding if config.crop != "none" else 0
         self.side = int(config.occlusion * pictures.images.shape[2])
@@ -129,10 +138,17 @@ class SinglePictures:
         cropped = self.windows[chosen, :, row, column]  # [N, C, H, W]
         images = np.multiply(cropped, np.float32(1 / 127.5), dtype=np.float32)
         images -= 1
+        shown = torch.from_numpy(images)
+        if self.warp:  # before the box: that is in front of the picture, not on it
+            # Half of the pictures, so that strokes as sharp as those of a sequence stay in sight.
+            half = size // 2
+            draws = uniforms(self.seed, "pretrain", step, Purpose.WARP, half * DRAWS).reshape(half, DRAWS)
+            shown[:half] = warped(shown[:half], draws, self.warp)
         if self.side:
             rows, columns = self._within(top, images.shape[2]), self._within(left, images.shape[3])
-            images *= ~(rows[:, None, :, None] & columns[:, None, None, :])  # mid-grey
-        return torch.from_numpy(images), torch.from_numpy(self.class_of[chosen])
+            hidden = torch.from_numpy(rows[:, None, :, None] & columns[:, None, None, :])
+            shown.masked_fill_(hidden, 0)  # mid-grey
+        return shown, torch.from_numpy(self.class_of[chosen])
 
     def _within(self, draw: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.bool_]:
         """Which of `size` places lie in a box of our side that starts at a random place, [N, size]."""
@@ -148,7 +164,7 @@ class Pretraining:
 
     def __init__(self, model: Model, world: Roaming, config: PretrainConfig, seed: int) -> None:
         self.encoder, self.config = model.encoder, config
-        self.data = SinglePictures(world.pictures, world.config, seed, config.batch_size)
+        self.data = SinglePictures(world.pictures, world.config, seed, config.batch_size, config.warp)
         self.steps = config.steps(self.data.count)
         features, classes = model.config.encoder.feature_dim, world.pictures.classes
         self.classifier = CosineClassifier(features, classes, config.scale, config.margin)

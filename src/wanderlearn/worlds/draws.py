@@ -18,6 +18,7 @@ class Purpose(IntEnum):
     ORDER = 1  # which class is met when, and which picture of it
     LABELS = 2  # which names are told
     PIXELS = 3  # crop and occlusion
+    WARP = 4  # how pictures are bent in pretraining
 
 
 def uniforms(seed: int, split: str, index: int, purpose: Purpose, count: int) -> npt.NDArray[np.float64]:
