@@ -27,7 +27,9 @@ def test_overview_and_version() -> None:
     assert wander("--version").stdout.startswith("wanderlearn ")
 
 
-@pytest.mark.parametrize("command", ["demo", "data", "sample", "train", "evaluate", "check", "bench"])
+@pytest.mark.parametrize(
+    "command", ["demo", "data", "sample", "train", "evaluate", "table", "check", "bench"]
+)
 def test_every_command_explains_itself(command: str) -> None:
     told = wander(command, "--help")
     assert told.returncode == 0, told.stderr

@@ -15,6 +15,7 @@ from wanderlearn.evaluate import evaluate
 from wanderlearn.files import digest_of, write_json
 from wanderlearn.learners.cpm import CPMConfig
 from wanderlearn.learners.encoders import Conv4Config
+from wanderlearn.learners.offline import OfflineConfig, OfflineLR
 from wanderlearn.model import Model, ModelConfig, build, load_model, save_model
 from wanderlearn.pictures.collection import Pictures, Split
 from wanderlearn.worlds import Roaming, RoamingConfig, draw_manifest, named, read_manifest, write_manifest
@@ -141,6 +142,32 @@ def test_two_learners_are_compared_by_their_answers(
     assert "against cpm-glyphs-semi" in capsys.readouterr().out
     told = refused(capsys, "evaluate", other, "--sequences", "3", "--compare", str(answers))
     assert "Evaluate both on one manifest" in told
+
+
+def test_offline_judges_the_features_of_a_run_and_leaves_its_own_result(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["evaluate", str(run), "--sequences", "2"])
+    own, answers = (run / "result-glyphs-test-semi.json").read_text(), tmp_path / "offline.npz"
+    main(["evaluate", str(run), "--sequences", "2", "--offline", "--answers", str(answers)])
+    assert "offline-lr on the features of cpm-glyphs-semi" in capsys.readouterr().out
+    assert (run / "result-glyphs-test-semi.json").read_text() == own
+    result = json.loads((run / "result-glyphs-test-semi-offline.json").read_text())
+    weights = run / "best" / "model.safetensors"
+    assert (result["learner"], result["preset"]) == ("offline-lr", "cpm-glyphs-semi")
+    assert result["weights_sha256"] == digest_of(weights)
+    assert result["config"]["learner"] == {
+        "kind": "offline", "features": 4, "strength": 1.0, "least_classes": 5
+    }  # fmt: skip
+    assert result["config"]["encoder"] == json.loads(own)["config"]["encoder"]
+    encoder = load_model(weights).encoder
+    assert result["parameters"] == sum(parameter.numel() for parameter in encoder.parameters())
+    world = Roaming(glyphs("test"), RoamingConfig(semi=True))
+    model = Model(SMALL, encoder, OfflineLR(OfflineConfig(features=4)))
+    assert result["metrics"] == evaluate(model, world, draw_manifest(world, 0, 2))["metrics"]
+    main(["evaluate", str(run), "--sequences", "2", "--compare", str(answers)])
+    shown = " ".join(capsys.readouterr().out.split())  # the title may be wrapped
+    assert "against offline-lr on the features of cpm-glyphs-semi" in shown
 
 
 @pytest.mark.parametrize(

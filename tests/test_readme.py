@@ -9,7 +9,7 @@ from tests.test_cli import wander
 from wanderlearn.shipped import shipped_weights
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 
 
 def test_python_of_the_readme_runs() -> None:
@@ -27,16 +27,14 @@ def test_learner_of_the_docs_keeps_the_contract(tmp_path: Path) -> None:
     assert told.returncode == 0, told.stdout + told.stderr
 
 
-@pytest.mark.parametrize(
-    "page", sorted(p.relative_to(ROOT) for p in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
-)
+@pytest.mark.parametrize("page", [page.relative_to(ROOT) for page in PAGES], ids=str)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
         assert (ROOT / page).parent.joinpath(target).exists(), f"{page} links to {target}"
 
 
 def test_tables_are_filled() -> None:
-    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+    for page in PAGES:
         for marker, inside in re.findall(
             r"<!-- ([\w-]+):begin -->(.*?)<!-- \1:end -->", page.read_text(), re.S
         ):

@@ -18,6 +18,8 @@ from wanderlearn.learners.encoders import Conv4, Conv4Config
 from wanderlearn.learners.imp import IMPConfig, OnlineIMP
 from wanderlearn.learners.lstm import LSTMConfig, LSTMLearner
 from wanderlearn.learners.matchingnet import MatchingNetConfig, OnlineMatchingNet
+from wanderlearn.learners.offline import OfflineConfig, OfflineLR
+from wanderlearn.learners.oml import OML, OMLConfig
 from wanderlearn.learners.protonet import OnlineProtoNet, ProtoNetConfig
 from wanderlearn.tensors import load_tensors, save_tensors
 
@@ -32,7 +34,16 @@ __all__ = [
     "save_model",
 ]
 
-LearnerConfig = CPMConfig | ProtoNetConfig | MatchingNetConfig | IMPConfig | LSTMConfig | DNCConfig
+LearnerConfig = (
+    CPMConfig
+    | ProtoNetConfig
+    | MatchingNetConfig
+    | IMPConfig
+    | LSTMConfig
+    | DNCConfig
+    | OMLConfig
+    | OfflineConfig
+)
 
 FORMAT: Final = 1
 BESIDE: Final = "beside."  # tensors of this prefix are not the model's: an optimiser's, in a checkpoint
@@ -43,6 +54,8 @@ LEARNERS: Final[dict[type, type[nn.Module]]] = {
     IMPConfig: OnlineIMP,
     LSTMConfig: LSTMLearner,
     DNCConfig: DNC,
+    OMLConfig: OML,
+    OfflineConfig: OfflineLR,
 }
 
 

@@ -4,8 +4,8 @@
     wander train cpm-omniglot-semi       most labels of frequent classes hidden
     wander train cpm-glyphs              the embedded world: no download, ten minutes
 
-The methods are the paper's CPM, Online ProtoNet, Online MatchingNet, Online IMP, LSTM and DNC, with the
-authors' settings, but for a budget that suits a computer without a graphics card.
+The methods are all of the paper's tables, with the authors' settings, but for a budget that suits a computer
+without a graphics card.
 """
 
 from dataclasses import dataclass, field, replace
@@ -17,33 +17,19 @@ from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.imp import IMPConfig
 from wanderlearn.learners.lstm import LSTMConfig
 from wanderlearn.learners.matchingnet import MatchingNetConfig
+from wanderlearn.learners.oml import OMLConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.model import LearnerConfig, ModelConfig
+from wanderlearn.paper import PAPER_AP
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.train import TrainConfig
 from wanderlearn.worlds.roaming import RoamingConfig
 
-__all__ = ["METHODS", "PAPER_AP", "PRESETS", "Preset"]
+__all__ = ["METHODS", "PRESETS", "Preset"]
 
-Method = Literal["cpm", "protonet", "matchingnet", "imp", "lstm", "dnc"]
+Method = Literal["cpm", "protonet", "matchingnet", "imp", "lstm", "dnc", "oml-u", "oml-u-plus"]
 World = Literal["omniglot", "glyphs"]
 METHODS: Final = get_args(Method)
-
-PAPER_AP: Final = {
-    "cpm-omniglot": 94.17,
-    "protonet-omniglot": 90.49,
-    "matchingnet-omniglot": 88.69,
-    "imp-omniglot": 90.15,
-    "lstm-omniglot": 64.34,
-    "dnc-omniglot": 81.30,
-    "cpm-omniglot-semi": 90.42,
-    "protonet-omniglot-semi": 84.61,
-    "matchingnet-omniglot-semi": 84.39,
-    "imp-omniglot-semi": 81.62,
-    "lstm-omniglot-semi": 54.34,
-    "dnc-omniglot-semi": 81.37,
-}
-"""Test AP in the paper's tables, from 80,000 steps without pretraining."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +65,8 @@ def _budget(minutes: float | None, other: float | None, unit: str) -> str:
 
 
 def _model(method: Method, momentum: float) -> ModelConfig:
-    """The authors' model: CPM without the encoder's last ReLU, the others with it."""
-    encoder = Conv4Config(last_relu=method != "cpm", batch_norm_momentum=momentum)
+    """The authors' model: CPM and OML-U++ without the encoder's last ReLU, the others with it."""
+    encoder = Conv4Config(last_relu=method not in ("cpm", "oml-u-plus"), batch_norm_momentum=momentum)
     learners: dict[Method, LearnerConfig] = {
         "cpm": CPMConfig(),
         "protonet": ProtoNetConfig(),
@@ -88,15 +74,19 @@ def _model(method: Method, momentum: float) -> ModelConfig:
         "imp": IMPConfig(),
         "lstm": LSTMConfig(),
         "dnc": DNCConfig(),
+        "oml-u": OMLConfig(),
+        "oml-u-plus": OMLConfig(classifier="cosine"),
     }
     return ModelConfig(encoder=encoder, learner=learners[method])
 
 
 def _preset(method: Method, world: World, semi: bool) -> Preset:
     """One method on one world."""
-    recurrent = method in ("lstm", "dnc")
+    recurrent, by_gradient = method in ("lstm", "dnc"), method in ("oml-u", "oml-u-plus")
     shared = TrainConfig(
-        clip=5.0 if recurrent or method == "cpm" else 0.0, weight_decay=5e-5 if recurrent else 1e-5
+        clip=5.0 if recurrent or by_gradient or method == "cpm" else 0.0,
+        weight_decay=5e-5 if recurrent or by_gradient else 1e-5,
+        lr=2e-3 if by_gradient else 1e-3,
     )
     name = f"{method}-{world}{'-semi' if semi else ''}"
     if world == "glyphs":

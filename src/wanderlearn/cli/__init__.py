@@ -21,6 +21,7 @@ COMMANDS = {
     "sample": "draw sequences of meetings: their statistics, a picture, a manifest",
     "train": "train a learner from a preset",
     "evaluate": "score a trained learner on sequences it has never seen",
+    "table": "the paper's main table, ours beside the paper's",
     "check": "does your own learner keep the contract?",
     "bench": "how fast is it, as ratios taken in one run",
 }

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Command"]
 
+OFFLINE = "offline-lr"  # the learner of a result with --offline
+
 
 @dataclass(frozen=True)
 class Command:
@@ -34,6 +36,7 @@ class Command:
       wander evaluate cpm-glyphs --sequences 200 --json -
       wander evaluate runs/mine --answers mine.npz
       wander evaluate runs/other --compare mine.npz
+      wander evaluate protonet-glyphs --offline --sequences 200
     """
 
     learner: tyro.conf.Positional[str]
@@ -52,6 +55,9 @@ class Command:
     """Destroy temporal context by shuffling each sequence (the paper's control)."""
     seed: int = 0
     """Sequence i of a seed is always the same."""
+    offline: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Judge the features instead: replace the learner by offline logistic regression, which sees the whole
+    sequence (the paper's upper reference)."""
     manifest: Path | None = None
     """Evaluate on the sequences of this file; world, split, labels, number and seed are then the file's."""
     batch_size: int = 16
@@ -76,11 +82,16 @@ class Command:
 
         run, weights = _find(self.learner)
         model, about = load_model(weights), about_model(weights)
+        origin = _origin(model, about, run, weights)
+        if self.offline:
+            model, origin = _offline(model), replace(origin, learner=OFFLINE)
         other = None if self.compare is None else read_answers(self.compare)
         world, manifest = self._sequences(about)
         result, answers = evaluate_with_answers(
-            model, world, manifest, self.batch_size, origin=_origin(model, about, run, weights), progress=True
+            model, world, manifest, self.batch_size, origin=origin, progress=True
         )
+        if self.offline:
+            answers = replace(answers, name=_whose(result))
         if other is not None:
             result["compared"] = [
                 compare(answers, other, metric) for metric in track(METRICS, "resampling", len(METRICS))
@@ -89,6 +100,7 @@ class Command:
             write_answers(self.answers, answers)
         if run is not None:
             kind = "-semi" * manifest.config.semi + "-shuffle" * manifest.config.shuffle
+            kind += "-offline" * self.offline
             kept = run / f"result-{manifest.pictures}-{manifest.split}{kind}.json"
             write_result(kept, result)
             print(f"written to {kept}", file=sys.stderr)
@@ -153,6 +165,22 @@ def _find(learner: str) -> tuple[Path | None, Path]:
     raise WanderError(f"There is no run folder or file of weights {learner}{known}.")
 
 
+def _offline(model: Model) -> Model:
+    """The same encoder, with offline logistic regression in the learner's place."""
+    from wanderlearn.learners.offline import OfflineConfig, OfflineLR
+    from wanderlearn.model import Model
+
+    learner = OfflineConfig(features=model.config.learner.features)
+    return Model(replace(model.config, learner=learner), model.encoder, OfflineLR(learner))
+
+
+def _whose(result: dict[str, Any]) -> str:
+    """Whose result it is, for a reader."""
+    if result["learner"] != OFFLINE:
+        return str(result["preset"] or result["learner"])
+    return OFFLINE + (f" on the features of {result['preset']}" if result["preset"] else "")
+
+
 def _origin(model: Model, about: dict[str, Any], run: Path | None, weights: Path) -> Origin:
     """What is known of where the model came from: from the weights, and from the run around them."""
     from wanderlearn.configs import kind_of
@@ -179,7 +207,7 @@ def _show(result: dict[str, Any]) -> None:
     labels = "few labels" if result["semi"] else "all labels"
     shuffled = ", shuffled" if result["shuffle"] else ""
     console.print(
-        f"[bold]{result['preset'] or result['learner']}[/bold] on {result['sequences']} sequences of "
+        f"[bold]{_whose(result)}[/bold] on {result['sequences']} sequences of "
         f"{result['world']}/{result['split']}, {labels}{shuffled} (manifest {result['manifest_sha256'][:12]})"
     )
     table = Table(box=None, show_header=False)
