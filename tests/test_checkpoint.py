@@ -15,7 +15,8 @@ from wanderlearn.checkpoint import Progress, open_run
 from wanderlearn.errors import WanderError
 from wanderlearn.model import build, save_model
 from wanderlearn.optimiser import Optimiser, Trained
-from wanderlearn.train import TrainConfig, train
+from wanderlearn.sequence_training import TrainConfig
+from wanderlearn.train import train
 
 PRESET = tiny_preset(PROTONET, steps=4, validate_every=2)
 

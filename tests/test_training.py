@@ -19,7 +19,7 @@ from wanderlearn.errors import WanderError
 from wanderlearn.loss import sequence_loss
 from wanderlearn.model import about_model, build, load_model
 from wanderlearn.optimiser import DivergedError, Optimiser, Trained, trained
-from wanderlearn.train import TrainConfig
+from wanderlearn.sequence_training import TrainConfig
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, steps: int, how: Callable[[], None]) -> None:
@@ -175,13 +175,13 @@ def test_a_loss_that_is_no_number_stops_the_run_and_is_not_saved(
         loss = real(*arguments, **named)
         return loss if next(calls) < 4 else loss._replace(total=loss.total * float("nan"))
 
-    monkeypatch.setattr(training, "sequence_loss", broken)
+    monkeypatch.setattr("wanderlearn.sequence_training.sequence_loss", broken)
     with pytest.raises(WanderError, match=r"Step 4 .*the loss is nan.*last good checkpoint"):
         run(preset, tmp_path / "run")
     assert about_model(tmp_path / "run" / "last" / "model.safetensors")["step"] == 2
     model = load_model(tmp_path / "run" / "last" / "model.safetensors")
     assert all(tensor.isfinite().all() for tensor in model.state_dict().values())
-    monkeypatch.setattr(training, "sequence_loss", real)
+    monkeypatch.setattr("wanderlearn.sequence_training.sequence_loss", real)
     assert run(preset, tmp_path / "run", resume=True).status == "finished"
     run(preset, tmp_path / "whole")
     assert log_of(tmp_path / "run") == log_of(tmp_path / "whole")

@@ -14,7 +14,7 @@ from wanderlearn.model import about_model, build, load_model
 from wanderlearn.optimiser import Optimiser
 from wanderlearn.presets import Preset
 from wanderlearn.schedule import rate_factor
-from wanderlearn.train import SequenceTraining
+from wanderlearn.sequence_training import SequenceTraining
 from wanderlearn.worlds import Roaming
 
 SCRIPT = """

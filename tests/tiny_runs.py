@@ -16,7 +16,8 @@ from wanderlearn.model import ModelConfig
 from wanderlearn.pictures.collection import Pictures, Split
 from wanderlearn.presets import Preset
 from wanderlearn.pretrain import PretrainConfig
-from wanderlearn.train import Outcome, TrainConfig, train
+from wanderlearn.sequence_training import TrainConfig
+from wanderlearn.train import Outcome, train
 from wanderlearn.worlds import RoamingConfig
 
 CHANNELS = 8

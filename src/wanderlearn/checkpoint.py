@@ -1,4 +1,5 @@
-"""The folder of a run: its config, its log, where it stands (`last/`) and the best it has been (`best/`).
+"""The folder of a run: its config, its log, where it stands (`last/`), the best it has been (`best/`), and if
+it had to pretrain an encoder, what that gave (`pretrained/`).
 
 `last/model.safetensors` holds everything needed to go on, the optimiser's state and the progress included, in
 one file that is replaced in one move: whatever kills the run, there is a whole checkpoint. It is also a model
@@ -26,7 +27,7 @@ if sys.platform != "win32":
 
 __all__ = ["Progress", "Run", "Stage", "open_run"]
 
-Stage = Literal["pretrain", "sequences", "finished"]
+Stage = Literal["pretrain", "features", "sequences", "finished"]
 
 # How a run is carried out, not what it is: these may differ when it is resumed.
 FREE: Final = ("train.threads", "train.workers", "train.checkpoint_minutes", "train.tensorboard")
@@ -53,6 +54,7 @@ class Run:
         self.folder, self.about = folder, dict(about)
         self.last = folder / "last" / "model.safetensors"
         self.best = folder / "best" / "model.safetensors"
+        self.pretrained = folder / "pretrained" / "model.safetensors"
         self._log_path = folder / "log.jsonl"
 
     def restore(self, model: Model) -> tuple[Progress, dict[str, Tensor]] | None:
@@ -90,6 +92,11 @@ class Run:
         """Keep this model as the best so far."""
         standing = {"stage": progress.stage, "step": progress.step, "validation_ap": progress.best_ap}
         save_model(self.best, model, self.about | standing)
+
+    def save_pretrained(self, model: Model, progress: Progress) -> None:
+        """Keep the model as pretraining left it: other runs can start with its encoder."""
+        standing = {"stage": progress.stage, "step": progress.step, "seconds": progress.total_seconds}
+        save_model(self.pretrained, model, self.about | standing)
 
     def log(self, **line: Any) -> None:
         """Add one line of JSON to the log."""

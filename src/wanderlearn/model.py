@@ -1,7 +1,7 @@
 """A model is an encoder and a learner: pictures in, answers out. And how its weights are kept in a file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ __all__ = [
     "load_model",
     "restore_model",
     "save_model",
+    "take_encoder",
 ]
 
 LearnerConfig = (
@@ -137,6 +138,24 @@ def restore_model(path: Path, model: Model) -> tuple[dict[str, Any], dict[str, T
     _put(path, model, tensors)
     beside = {name.removeprefix(BESIDE): t for name, t in tensors.items() if name.startswith(BESIDE)}
     return dict(header.get("about") or {}), beside
+
+
+def take_encoder(path: Path, model: Model) -> float:
+    """Put the encoder of a file of weights into a model; gives the seconds it was trained for (0: unknown).
+
+    Whether there is a last ReLU and how quickly BatchNorm's averages move may differ.
+    """
+    tensors, header = load_tensors(path)
+    _check_format(path, header)
+    theirs = from_json(ModelConfig, header.get("config"), f"The model config in {path}").encoder
+    ours = model.config.encoder
+    like_ours = replace(theirs, last_relu=ours.last_relu, batch_norm_momentum=ours.batch_norm_momentum)
+    if like_ours != ours:
+        raise WanderError(f"The encoder in {path} is another one than this model's: {theirs}, not {ours}.")
+    prefix = "encoder."
+    own = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+    model.encoder.load_state_dict(own)
+    return float((header.get("about") or {}).get("seconds") or 0.0)
 
 
 def _check_format(path: Path, header: Mapping[str, Any]) -> None:

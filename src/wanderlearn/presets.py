@@ -11,6 +11,7 @@ without a graphics card.
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, get_args
 
+from wanderlearn.feature_training import FeaturesConfig
 from wanderlearn.learners.cpm import CPMConfig
 from wanderlearn.learners.dnc import DNCConfig
 from wanderlearn.learners.encoders import Conv4Config
@@ -22,7 +23,7 @@ from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.model import LearnerConfig, ModelConfig
 from wanderlearn.paper import PAPER_AP
 from wanderlearn.pretrain import PretrainConfig
-from wanderlearn.train import TrainConfig
+from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.worlds.roaming import RoamingConfig
 
 __all__ = ["METHODS", "PRESETS", "Preset"]
@@ -42,6 +43,7 @@ class Preset:
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     pretrain: PretrainConfig | None = None
+    features: FeaturesConfig | None = None
 
     @property
     def about(self) -> str:
@@ -55,7 +57,10 @@ class Preset:
         if self.pretrain is None or not self.pretrain.wanted:
             return f"from scratch, {budget} of sequences"
         before = _budget(self.pretrain.minutes, self.pretrain.epochs, "epochs")
-        return f"{before} of pretraining, then {budget} of sequences"
+        between = ""
+        if self.features is not None and self.features.wanted:
+            between = f"{_budget(self.features.minutes, self.features.steps, 'steps')} of features, "
+        return f"{before} of pretraining, {between}then {budget} of sequences"
 
 
 def _budget(minutes: float | None, other: float | None, unit: str) -> str:

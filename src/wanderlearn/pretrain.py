@@ -130,10 +130,12 @@ class SinglePictures:
             draws = uniforms(self.seed, "pretrain", epoch, Purpose.ORDER, self.count)
             self._epoch, self._order = epoch, np.argsort(draws, kind="stable")
         chosen = self._order[at * size : (at + 1) * size]  # [N]
-        down, right, top, left = uniforms(self.seed, "pretrain", step, Purpose.PIXELS, 4 * size).reshape(
-            4, size
-        )
-        shifts = 2 * self.margin + 1
+        return self.shown(chosen, "pretrain", step), torch.from_numpy(self.class_of[chosen])
+
+    def shown(self, chosen: npt.NDArray[np.int64], stream: str, index: int) -> Float[Tensor, "N C H W"]:
+        """These pictures in [-1, 1], cropped and hidden by the random numbers of a stream at an index."""
+        size, shifts = len(chosen), 2 * self.margin + 1
+        down, right, top, left = uniforms(self.seed, stream, index, Purpose.PIXELS, 4 * size).reshape(4, size)
         row, column = (down * shifts).astype(int), (right * shifts).astype(int)
         cropped = self.windows[chosen, :, row, column]  # [N, C, H, W]
         images = np.multiply(cropped, np.float32(1 / 127.5), dtype=np.float32)
@@ -142,13 +144,13 @@ class SinglePictures:
         if self.warp:  # before the box: that is in front of the picture, not on it
             # Half of the pictures, so that strokes as sharp as those of a sequence stay in sight.
             half = size // 2
-            draws = uniforms(self.seed, "pretrain", step, Purpose.WARP, half * DRAWS).reshape(half, DRAWS)
+            draws = uniforms(self.seed, stream, index, Purpose.WARP, half * DRAWS).reshape(half, DRAWS)
             shown[:half] = warped(shown[:half], draws, self.warp)
         if self.side:
             rows, columns = self._within(top, images.shape[2]), self._within(left, images.shape[3])
             hidden = torch.from_numpy(rows[:, None, :, None] & columns[:, None, None, :])
             shown.masked_fill_(hidden, 0)  # mid-grey
-        return shown, torch.from_numpy(self.class_of[chosen])
+        return shown
 
     def _within(self, draw: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.bool_]:
         """Which of `size` places lie in a box of our side that starts at a random place, [N, size]."""

@@ -10,7 +10,7 @@ from wanderlearn.errors import WanderError
 from wanderlearn.learners.protonet import OnlineProtoNet, ProtoNetConfig
 from wanderlearn.model import Model, ModelConfig, load_model
 
-__all__ = ["Pixels", "demo_learners", "raw_pixels", "shipped_weights"]
+__all__ = ["Pixels", "demo_learners", "find_encoder", "find_weights", "raw_pixels", "shipped_weights"]
 
 FOLDER: Final = Path(__file__).parent / "weights"
 
@@ -35,6 +35,32 @@ def raw_pixels(size: int = 28) -> Model:
 def shipped_weights() -> dict[str, Path]:
     """The files of the learners that come with the package, by the name of their preset."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.safetensors"))}
+
+
+def find_weights(name: str) -> Path:
+    """The file of weights that somebody means: of a run folder the best, a file, or one that is shipped."""
+    path = Path(name)
+    if path.is_dir():
+        weights = path / "best" / "model.safetensors"
+        if not weights.exists():
+            raise WanderError(
+                f"{path} has no best weights yet ({weights} is missing). "
+                "Is it a run folder, and has it got to its first validation?"
+            )
+        return weights
+    if path.exists():
+        return path
+    shipped = shipped_weights()
+    if name in shipped:
+        return shipped[name]
+    known = f", and no weights of that name come with the package ({', '.join(shipped)})" if shipped else ""
+    raise WanderError(f"There is no run folder or file of weights {name}{known}.")
+
+
+def find_encoder(name: str) -> Path:
+    """As `find_weights`, but of a run folder what its pretraining gave, if it did any."""
+    pretrained = Path(name) / "pretrained" / "model.safetensors"
+    return pretrained if pretrained.exists() else find_weights(name)
 
 
 def demo_learners() -> dict[str, Model]:

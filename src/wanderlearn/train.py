@@ -5,9 +5,10 @@
 
     train(PRESETS["cpm-glyphs"], Path("runs/mine"))
 
-A run goes through up to two stages: pretraining of the encoder on single pictures (`pretrain.py`), then the
-whole model on sequences. Everything random in step n is a function of the seed and n, so a run that was
-interrupted and resumed equals one that was not, to the bit (on one thread).
+A run goes through up to three stages: pretraining of the encoder on single pictures (`pretrain.py`), the
+learner alone on kept features (`feature_training.py`), then the whole model on sequences. Everything random
+in step n is a function of the seed and n, so a run that was interrupted and resumed equals one that was not,
+to the bit (on one thread).
 """
 
 import math
@@ -29,88 +30,27 @@ from wanderlearn.configs import to_json
 from wanderlearn.curves import Curves
 from wanderlearn.errors import WanderError
 from wanderlearn.evaluate import gather
+from wanderlearn.feature_training import FeatureTraining
+from wanderlearn.files import digest_of
 from wanderlearn.interrupt import Interrupt, interruptible
-from wanderlearn.loss import sequence_loss
 from wanderlearn.metrics import ap, ap_joint, known_accuracy
-from wanderlearn.model import Model, build
-from wanderlearn.optimiser import DivergedError, Optimiser, Trained, trained
+from wanderlearn.model import build, take_encoder
+from wanderlearn.optimiser import DivergedError, Optimiser, Trained
 from wanderlearn.pictures.collection import Pictures, Split
 from wanderlearn.pretrain import Pretraining
 from wanderlearn.progress import bar
-from wanderlearn.schedule import Schedule, rate_factor, spent
-from wanderlearn.worlds import Batch, Roaming, batches, open_pictures
+from wanderlearn.schedule import rate_factor, spent
+from wanderlearn.sequence_training import SequenceTraining, TrainConfig
+from wanderlearn.worlds import Roaming, open_pictures
 
 if TYPE_CHECKING:
     from wanderlearn.presets import Preset
 
-__all__ = ["Outcome", "SequenceTraining", "TrainConfig", "train"]
+__all__ = ["Outcome", "train"]
+
+Stage = Pretraining | FeatureTraining | SequenceTraining
 
 VALIDATION_SEED: Final = 0
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """How a model is trained on sequences. Defaults are the authors' for RoamingOmniglot, budget aside."""
-
-    steps: int | None = None
-    """Budget of steps (the authors: 80,000; with minutes: whichever ends first)."""
-    minutes: float | None = None
-    """Budget of wall-clock minutes, validation included; the learning rate follows it."""
-    batch_size: int = 16
-    """Sequences per step."""
-    lr: float = 1e-3
-    """Learning rate at the start."""
-    schedule: Schedule = "piecewise"
-    """How the learning rate falls: piecewise (a tenth after 1/2, a hundredth after 3/4), cosine, constant."""
-    warmup: int = 0
-    """Steps over which the learning rate grows at the start."""
-    weight_decay: float = 1e-5
-    """L2 decay of weights (not of biases, norms, thresholds and temperature)."""
-    clip: float = 5.0
-    """Cap on the norm of the gradient; 0 for none."""
-    adam_eps: float = 1e-7
-    """Adam's epsilon (the authors', Keras' default)."""
-    encoder_lr: float = 1.0
-    """What the encoder's learning rate is multiplied with; 0 freezes its weights."""
-    novelty_weight: float = 1.0
-    """Weight of the novelty part of the loss."""
-    validate_every: int = 250
-    """Steps between validations."""
-    validate_sequences: int = 120
-    """Sequences per validation (always the same ones)."""
-    patience: int | None = None
-    """Stop after this many validations without a better AP."""
-    checkpoint_minutes: float = 5.0
-    """Minutes between checkpoints (there is one after every validation anyway)."""
-    seed: int = 0
-    """Seed of the weights and of the sequences."""
-    threads: int = 0
-    """Threads to compute with; 0 for as many as torch chooses."""
-    workers: int = 1
-    """Background processes that draw sequences; 0 to draw them in between."""
-    tensorboard: bool = False
-    """Write TensorBoard curves beside the log (extra: tensorboard)."""
-
-    def __post_init__(self) -> None:
-        for name in ("batch_size", "validate_every", "validate_sequences"):
-            if getattr(self, name) < 1:
-                raise WanderError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        for name in ("lr", "adam_eps"):
-            if not getattr(self, name) > 0:
-                raise WanderError(f"{name} must be above 0, not {getattr(self, name)}.")
-        for name in (
-            "warmup",
-            "weight_decay",
-            "clip",
-            "encoder_lr",
-            "checkpoint_minutes",
-            "threads",
-            "workers",
-        ):
-            if getattr(self, name) < 0:
-                raise WanderError(f"{name} must not be below 0, but it is {getattr(self, name)}.")
-        if not 0 <= self.seed < 2**63:
-            raise WanderError(f"seed must be between 0 and 2^63 - 1, not {self.seed}.")
 
 
 @dataclass(frozen=True)
@@ -131,18 +71,24 @@ def train(
     run_dir: Path,
     *,
     resume: bool = False,
+    encoder: Path | None = None,
     pictures: Callable[[Split], Pictures] | None = None,
 ) -> Outcome:
     """Train by a preset in a run folder, or go on with a run that was interrupted.
 
-    Ctrl-C and SIGTERM end the current step, save and return. `pictures` gives the pictures of a split;
-    without it they are those of the preset's world.
+    Ctrl-C and SIGTERM end the current step, save and return. `encoder` is a file of weights whose encoder
+    to start with, instead of pretraining one; the seconds that it took count. `pictures` gives the pictures
+    of a split; without it they are those of the preset's world.
     """
+    if encoder is not None:
+        preset = replace(preset, pretrain=None)
     config = preset.train
     spent(0, 0, config.steps, config.minutes)  # a run without a budget is an error now, not later
     find = pictures or partial(open_pictures, preset.world)
     seen = {split: find(split) for split in ("train", "val")}
     identity = to_json(preset) | {"pictures": {split: some.digest for split, some in seen.items()}}
+    if encoder is not None:
+        identity |= {"encoder": digest_of(encoder)}
     about = {"preset": preset.name, "world": preset.world, "semi": preset.roaming.semi, "seed": config.seed}
     with ExitStack() as stack:
         run = stack.enter_context(open_run(run_dir, identity, about, resume=resume))
@@ -150,38 +96,7 @@ def train(
         stack.enter_context(_threads(config.threads))
         stack.enter_context(torch.random.fork_rng(devices=[]))
         torch.manual_seed(config.seed)
-        return _Training(preset, run, interrupt, seen["train"], seen["val"]).through()
-
-
-class SequenceTraining:
-    """Stage two: the whole model, on sequences."""
-
-    name: StageName = "sequences"
-
-    def __init__(self, model: Model, world: Roaming, config: TrainConfig) -> None:
-        self.model, self.world, self.config, self.steps = model, world, config, config.steps
-        self._next = -1
-        self._stream: Iterator[Batch] = iter(())
-
-    def tensors(self) -> list[Trained]:
-        """What is trained, and how fast."""
-        rate = self.config.encoder_lr
-        self.model.encoder.requires_grad_(rate > 0)
-        return trained(self.model.encoder, "encoder", rate) + trained(self.model.learner, "learner")
-
-    def losses(self, step: int) -> dict[str, Tensor]:
-        """The loss of a step and its parts."""
-        config = self.config
-        if step != self._next:  # the first step of this process
-            self._stream = batches(
-                self.world, config.seed, config.batch_size, start=step, workers=config.workers
-            )
-        batch, self._next = next(self._stream), step + 1
-        if schedule_writing := getattr(self.model.learner, "schedule_writing", None):
-            schedule_writing(step)
-        answers = self.model(batch.images, batch.given, batch.valid, self.world.slots)
-        loss = sequence_loss(answers, batch.target, batch.valid, config.novelty_weight)
-        return {"loss": loss.total, "naming": loss.naming, "novelty": loss.novelty}
+        return _Training(preset, run, interrupt, seen["train"], seen["val"]).through(encoder)
 
 
 class _Training:
@@ -200,23 +115,18 @@ class _Training:
         self.checkpoint_at = time.monotonic()
         self.curves = Curves(run.folder) if self.config.tensorboard else None
 
-    def through(self) -> Outcome:
+    def through(self, encoder: Path | None) -> Outcome:
         """Start or go on, and run to the end or to an interruption."""
-        pretraining = self.preset.pretrain if self.preset.pretrain and self.preset.pretrain.wanted else None
         restored = self.run.restore(self.model)
         if restored is None:
             beside: dict[str, Tensor] = {}
-            first = Progress("pretrain" if pretraining is not None else "sequences")
+            before = 0.0 if encoder is None else take_encoder(encoder, self.model)
+            first = Progress(self._following(None), total_seconds=before)
             progress = self.run.save(self.model, first, beside)
         else:
             progress, beside = restored
         while progress.stage != "finished" and not self.interrupt.asked:
-            stage: Pretraining | SequenceTraining
-            if progress.stage == "pretrain" and pretraining is not None:
-                stage = Pretraining(self.model, self.world, pretraining, self.config.seed)
-            else:
-                stage = SequenceTraining(self.model, self.world, self.config)
-            progress, beside = self._live(stage, progress, beside)
+            progress, beside = self._live(self._stage(progress.stage), progress, beside)
         status: Literal["finished", "interrupted"] = (
             "finished" if progress.stage == "finished" else "interrupted"
         )
@@ -230,8 +140,26 @@ class _Training:
             best_step=progress.best_step,
         )
 
+    def _stage(self, name: StageName) -> Stage:
+        preset, seed = self.preset, self.config.seed
+        if name == "pretrain" and preset.pretrain is not None:
+            return Pretraining(self.model, self.world, preset.pretrain, seed)
+        if name == "features" and preset.features is not None:
+            weight = self.config.novelty_weight
+            return FeatureTraining(self.model, self.world, preset.features, seed, weight)
+        return SequenceTraining(self.model, self.world, self.config)
+
+    def _following(self, stage: StageName | None) -> StageName:
+        """The stage after this one, of those the preset wants."""
+        preset = self.preset
+        order: list[StageName] = []
+        order += ["pretrain"] if preset.pretrain and preset.pretrain.wanted else []
+        order += ["features"] if preset.features and preset.features.wanted else []
+        order += ["sequences", "finished"]
+        return order[0 if stage is None else order.index(stage) + 1]
+
     def _live(
-        self, stage: Pretraining | SequenceTraining, progress: Progress, beside: Mapping[str, Tensor]
+        self, stage: Stage, progress: Progress, beside: Mapping[str, Tensor]
     ) -> tuple[Progress, dict[str, Tensor]]:
         """Take the steps of one stage, until its budget is spent or somebody interrupts."""
         config, minutes = stage.config, stage.config.minutes
@@ -260,9 +188,9 @@ class _Training:
                 self._log(progress, **numbers, lr=config.lr * factor, grad_norm=norm)
                 done = spent(progress.step, progress.seconds, stage.steps, minutes) >= 1
                 validated = False
-                if isinstance(config, TrainConfig) and (done or progress.step % config.validate_every == 0):
+                if stage.name != "pretrain" and (done or progress.step % self.config.validate_every == 0):
                     progress, validated = clock.at(self._validate(progress, numbers["loss"])), True
-                    done = done or (config.patience is not None and progress.stale >= config.patience)
+                    done = done or (isinstance(config, TrainConfig) and _is_stale(progress, config))
                 shown.advance(1 if stage.steps else progress.seconds - before)
                 shown.caption(_caption(stage.name, numbers["loss"], progress))
                 if not done and (validated or self._checkpoint_due()):
@@ -270,10 +198,11 @@ class _Training:
         if not done:  # interrupted
             state = self._state(optimiser, tensors)
             return self._save(progress, state), state
-        following: StageName = "sequences" if stage.name == "pretrain" else "finished"
-        over = replace(progress, stage=following)
-        if following == "sequences":
-            over = replace(over, step=0, seconds=0.0)
+        if stage.name == "pretrain":
+            self.run.save_pretrained(self.model, progress)
+        over = replace(progress, stage=self._following(stage.name))
+        if over.stage != "finished":
+            over = replace(over, step=0, seconds=0.0, stale=0)
         return self._save(over, {}), {}
 
     def _restore(self, optimiser: Optimiser, tensors: list[Trained], beside: Mapping[str, Tensor]) -> None:
@@ -348,6 +277,10 @@ class _Clock:
             seconds=self.before.seconds + passed,
             total_seconds=self.before.total_seconds + passed,
         )
+
+
+def _is_stale(progress: Progress, config: TrainConfig) -> bool:
+    return config.patience is not None and progress.stale >= config.patience
 
 
 def _percent(fraction: float) -> float | None:

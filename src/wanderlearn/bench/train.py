@@ -14,7 +14,7 @@ from wanderlearn.model import Model, build
 from wanderlearn.optimiser import Optimiser
 from wanderlearn.pictures.collection import Pictures
 from wanderlearn.presets import METHODS, PRESETS
-from wanderlearn.train import SequenceTraining
+from wanderlearn.sequence_training import SequenceTraining
 from wanderlearn.worlds import Roaming, RoamingConfig
 
 __all__ = ["bench_train", "encoding", "training"]

@@ -79,8 +79,10 @@ class Command:
         from wanderlearn.model import about_model, load_model
         from wanderlearn.progress import track
         from wanderlearn.results import write_result
+        from wanderlearn.shipped import find_weights
 
-        run, weights = _find(self.learner)
+        weights = find_weights(self.learner)
+        run = Path(self.learner) if Path(self.learner).is_dir() else None
         model, about = load_model(weights), about_model(weights)
         origin = _origin(model, about, run, weights)
         if self.offline:
@@ -141,28 +143,6 @@ class Command:
         config = replace(RoamingConfig(), semi=semi, shuffle=self.shuffle)
         world = open_world(name, self.split, config, self.source)
         return world, draw_manifest(world, self.seed, self.sequences)
-
-
-def _find(learner: str) -> tuple[Path | None, Path]:
-    """The run folder, if it is one, and the file of weights."""
-    from wanderlearn.shipped import shipped_weights
-
-    path = Path(learner)
-    if path.is_dir():
-        weights = path / "best" / "model.safetensors"
-        if not weights.exists():
-            raise WanderError(
-                f"{path} has no best weights yet ({weights} is missing). "
-                "Is it a run folder, and has it got to its first validation?"
-            )
-        return path, weights
-    if path.exists():
-        return None, path
-    shipped = shipped_weights()
-    if learner in shipped:
-        return None, shipped[learner]
-    known = f", and no weights of that name come with the package ({', '.join(shipped)})" if shipped else ""
-    raise WanderError(f"There is no run folder or file of weights {learner}{known}.")
 
 
 def _offline(model: Model) -> Model:

@@ -12,10 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from wanderlearn.errors import WanderError
+from wanderlearn.feature_training import FeaturesConfig
 from wanderlearn.model import ModelConfig
 from wanderlearn.presets import PRESETS, Preset
 from wanderlearn.pretrain import PretrainConfig
-from wanderlearn.train import Outcome, TrainConfig, train
+from wanderlearn.sequence_training import TrainConfig
+from wanderlearn.shipped import find_encoder
+from wanderlearn.train import Outcome, train
 from wanderlearn.worlds import RoamingConfig, open_pictures
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ class Options:
     """Name of the run; its folder in `--runs`."""
     train: TrainConfig
     pretrain: PretrainConfig
+    features: FeaturesConfig
     roaming: RoamingConfig
     model: ModelConfig
     runs: Path = Path("runs")
@@ -42,6 +46,9 @@ class Options:
     """Go on with a run that was interrupted. Give the same options as before."""
     shuffle: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Destroy temporal context by shuffling each sequence (the paper's control)."""
+    encoder: str | None = None
+    """Start with this encoder instead of pretraining one: a run folder, a file of weights, or the name of
+    weights that come with the package. The time it took is added to this run's."""
     source: Annotated[Path | None, tyro.conf.arg(name="from")] = None
     """Folder with the original files (omniglot)."""
 
@@ -64,6 +71,7 @@ def main(args: list[str]) -> None:
             name=preset.name,
             train=preset.train,
             pretrain=preset.pretrain or PretrainConfig(),
+            features=preset.features or FeaturesConfig(),
             roaming=preset.roaming,
             model=preset.model,
         ),
@@ -77,9 +85,12 @@ def main(args: list[str]) -> None:
         model=options.model,
         train=options.train,
         pretrain=options.pretrain if options.pretrain.wanted else None,
+        features=options.features if options.features.wanted else None,
     )
     find = partial(_pictures, preset.world, options.source)
-    outcome = train(preset, options.runs / options.name, resume=options.resume, pictures=find)
+    encoder = None if options.encoder is None else find_encoder(options.encoder)
+    folder = options.runs / options.name
+    outcome = train(preset, folder, resume=options.resume, encoder=encoder, pictures=find)
     _tell(outcome, args)
 
 

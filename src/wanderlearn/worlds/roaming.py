@@ -104,16 +104,18 @@ class Roaming:
             occlusion=occlusion,
         )
 
-    def batch(self, meetings: Sequence[Meetings]) -> Batch:
-        """Stack sequences with their pixels, padded to the longest."""
+    def batch(self, meetings: Sequence[Meetings], *, pixels: bool = True) -> Batch:
+        """Stack sequences, padded to the longest, with their pixels or (where features will do) without."""
         longest = max(len(m) for m in meetings)
         shape = (len(meetings), longest)
-        images = np.zeros((*shape, *self.pictures.images.shape[1:]), dtype=np.float32)
+        size = self.pictures.images.shape[1:] if pixels else (0, 0, 0)
+        images = np.zeros((*shape, *size), dtype=np.float32)
         fields = {"given": UNLABELED, "truth": 0, "target": NEW, "environment": 0}
         columns = {name: np.full(shape, padding) for name, padding in fields.items()}
         valid = np.zeros(shape, dtype=bool)
         for row, m in enumerate(meetings):
-            draw_pictures(self.pictures.images, m, self.config, out=images[row, : len(m)])
+            if pixels:
+                draw_pictures(self.pictures.images, m, self.config, out=images[row, : len(m)])
             for name, column in columns.items():
                 column[row, : len(m)] = getattr(m, name)
             valid[row, : len(m)] = True

@@ -1,0 +1,112 @@
+"""The last stage of training: the whole model, on sequences."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from torch import Tensor
+
+from wanderlearn.errors import WanderError
+from wanderlearn.loss import sequence_loss
+from wanderlearn.model import Model
+from wanderlearn.optimiser import Trained, trained
+from wanderlearn.schedule import Schedule
+from wanderlearn.worlds import Batch, Roaming, batches
+
+__all__ = ["SequenceTraining", "TrainConfig"]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How a model is trained on sequences. Defaults are the authors' for RoamingOmniglot, budget aside."""
+
+    steps: int | None = None
+    """Budget of steps (the authors: 80,000; with minutes: whichever ends first)."""
+    minutes: float | None = None
+    """Budget of wall-clock minutes, validation included; the learning rate follows it."""
+    batch_size: int = 16
+    """Sequences per step."""
+    lr: float = 1e-3
+    """Learning rate at the start."""
+    schedule: Schedule = "piecewise"
+    """How the learning rate falls: piecewise (a tenth after 1/2, a hundredth after 3/4), cosine, constant."""
+    warmup: int = 0
+    """Steps over which the learning rate grows at the start."""
+    weight_decay: float = 1e-5
+    """L2 decay of weights (not of biases, norms, thresholds and temperature)."""
+    clip: float = 5.0
+    """Cap on the norm of the gradient; 0 for none."""
+    adam_eps: float = 1e-7
+    """Adam's epsilon (the authors', Keras' default)."""
+    encoder_lr: float = 1.0
+    """What the encoder's learning rate is multiplied with; 0 freezes its weights."""
+    novelty_weight: float = 1.0
+    """Weight of the novelty part of the loss."""
+    validate_every: int = 250
+    """Steps between validations."""
+    validate_sequences: int = 120
+    """Sequences per validation (always the same ones)."""
+    patience: int | None = None
+    """Stop after this many validations without a better AP."""
+    checkpoint_minutes: float = 5.0
+    """Minutes between checkpoints (there is one after every validation anyway)."""
+    seed: int = 0
+    """Seed of the weights and of the sequences."""
+    threads: int = 0
+    """Threads to compute with; 0 for as many as torch chooses."""
+    workers: int = 1
+    """Background processes that draw sequences; 0 to draw them in between."""
+    tensorboard: bool = False
+    """Write TensorBoard curves beside the log (extra: tensorboard)."""
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "validate_every", "validate_sequences"):
+            if getattr(self, name) < 1:
+                raise WanderError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        for name in ("lr", "adam_eps"):
+            if not getattr(self, name) > 0:
+                raise WanderError(f"{name} must be above 0, not {getattr(self, name)}.")
+        for name in (
+            "warmup",
+            "weight_decay",
+            "clip",
+            "encoder_lr",
+            "checkpoint_minutes",
+            "threads",
+            "workers",
+        ):
+            if getattr(self, name) < 0:
+                raise WanderError(f"{name} must not be below 0, but it is {getattr(self, name)}.")
+        if not 0 <= self.seed < 2**63:
+            raise WanderError(f"seed must be between 0 and 2^63 - 1, not {self.seed}.")
+
+
+class SequenceTraining:
+    """Stage two: the whole model, on sequences."""
+
+    name: Final = "sequences"
+
+    def __init__(self, model: Model, world: Roaming, config: TrainConfig) -> None:
+        self.model, self.world, self.config, self.steps = model, world, config, config.steps
+        self._next = -1
+        self._stream: Iterator[Batch] = iter(())
+
+    def tensors(self) -> list[Trained]:
+        """What is trained, and how fast."""
+        rate = self.config.encoder_lr
+        self.model.encoder.requires_grad_(rate > 0)
+        return trained(self.model.encoder, "encoder", rate) + trained(self.model.learner, "learner")
+
+    def losses(self, step: int) -> dict[str, Tensor]:
+        """The loss of a step and its parts."""
+        config = self.config
+        if step != self._next:  # the first step of this process
+            self._stream = batches(
+                self.world, config.seed, config.batch_size, start=step, workers=config.workers
+            )
+        batch, self._next = next(self._stream), step + 1
+        if schedule_writing := getattr(self.model.learner, "schedule_writing", None):
+            schedule_writing(step)
+        answers = self.model(batch.images, batch.given, batch.valid, self.world.slots)
+        loss = sequence_loss(answers, batch.target, batch.valid, config.novelty_weight)
+        return {"loss": loss.total, "naming": loss.naming, "novelty": loss.novelty}

@@ -1,0 +1,115 @@
+"""The stage on kept features: what is kept, what is trained, that it resumes; and encoders of other runs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.test_training import interrupt, stop_after
+from tests.tiny_runs import CPM, PROTONET, log_of, pictures, run, tiny_model, tiny_preset, weights_of
+from wanderlearn.errors import WanderError
+from wanderlearn.feature_training import FeaturesConfig, FeatureTraining, kept_features
+from wanderlearn.learners.encoders import Conv4Config
+from wanderlearn.loss import sequence_loss
+from wanderlearn.model import ModelConfig, about_model, build, load_model, save_model, take_encoder
+from wanderlearn.presets import Preset
+from wanderlearn.pretrain import PretrainConfig
+from wanderlearn.shipped import find_encoder, find_weights
+from wanderlearn.train import train
+from wanderlearn.worlds import Roaming
+
+WITH_FEATURES = replace(tiny_preset(steps=2), features=FeaturesConfig(steps=5, copies=2, batch_size=2))
+
+
+def world(preset: Preset, **changes: object) -> Roaming:
+    return Roaming(pictures("train"), replace(preset.roaming, **changes))  # type: ignore[arg-type]
+
+
+def test_features_are_the_encoders_own_of_differently_hidden_copies() -> None:
+    model = build(tiny_model()).train()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    kept = kept_features(model, world(WITH_FEATURES), copies=3, seed=1)
+    assert kept.shape == (len(pictures("train").images), 3, 8)
+    assert not kept.requires_grad
+    for one, other in ((0, 1), (1, 2)):
+        assert (kept[:, one] - kept[:, other]).abs().amax(1).gt(0).all()
+    assert model.encoder.training
+    for name, tensor in model.state_dict().items():  # not even BatchNorm's averages move
+        assert torch.equal(tensor, before[name])
+    # Where nothing is cropped or hidden, every copy is the feature of the picture itself.
+    plain = world(WITH_FEATURES, crop="none", occlusion=0.0)
+    images = torch.from_numpy(plain.pictures.images).float() / 127.5 - 1
+    with torch.no_grad():
+        expected = model.eval().encoder(images)
+    for copy in kept_features(model, plain, copies=2, seed=0).unbind(1):
+        torch.testing.assert_close(copy, expected)
+
+
+def test_a_step_is_the_loss_of_the_sequences_on_their_features() -> None:
+    torch.manual_seed(0)
+    model = build(tiny_model()).eval()
+    plain = world(WITH_FEATURES, crop="none", occlusion=0.0)
+    stage = FeatureTraining(model, plain, FeaturesConfig(steps=1, batch_size=3), 0, novelty_weight=0.5)
+    losses = stage.losses(4)
+    batch = plain.batch([plain.meetings(0, i) for i in (12, 13, 14)])
+    with torch.no_grad():
+        answers = model(batch.images, batch.given, batch.valid, plain.slots)
+    expected = sequence_loss(answers, batch.target, batch.valid, 0.5)
+    torch.testing.assert_close(losses["loss"].detach(), expected.total)
+    torch.testing.assert_close(losses["naming"].detach(), expected.naming)
+
+
+def test_the_learner_is_trained_and_the_encoder_is_not(tmp_path: Path) -> None:
+    preset = replace(WITH_FEATURES, train=replace(WITH_FEATURES.train, encoder_lr=0.0, steps=1, lr=1e-9))
+    run(preset, tmp_path / "run")
+    log = log_of(tmp_path / "run")
+    assert [line["stage"] for line in log if "loss" in line] == ["features"] * 5 + ["sequences"]
+    assert [line["step"] for line in log if "validation" in line] == [3, 5, 1]  # every 3, and the last
+    torch.manual_seed(preset.train.seed)
+    fresh, after = build(preset.model), load_model(tmp_path / "run" / "last" / "model.safetensors")
+    for one, other in zip(fresh.encoder.parameters(), after.encoder.parameters(), strict=True):
+        assert torch.equal(one, other)
+    for one, other in zip(fresh.learner.parameters(), after.learner.parameters(), strict=True):
+        assert (one - other).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("stop", [2, 5, 6])
+def test_resumed_equals_uninterrupted(tmp_path: Path, stop: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(WITH_FEATURES, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        stop_after(patch, stop, interrupt)
+        assert run(WITH_FEATURES, tmp_path / "parts").status == "interrupted"
+    assert run(WITH_FEATURES, tmp_path / "parts", resume=True).status == "finished"
+    assert log_of(tmp_path / "parts") == log_of(tmp_path / "whole")
+    assert weights_of(tmp_path / "parts") == weights_of(tmp_path / "whole")
+
+
+def test_another_runs_encoder_is_taken_with_the_seconds_it_cost(tmp_path: Path) -> None:
+    pretrained = tiny_preset(PROTONET, pretrain=PretrainConfig(epochs=1, batch_size=24), steps=1)
+    run(pretrained, tmp_path / "first")
+    encoder = find_encoder(str(tmp_path / "first"))
+    assert encoder == tmp_path / "first" / "pretrained" / "model.safetensors"
+    preset = tiny_preset(CPM, pretrain=PretrainConfig(epochs=3, batch_size=24), steps=1, encoder_lr=0.0)
+    train(preset, tmp_path / "second", encoder=encoder, pictures=pictures)
+    assert {line["stage"] for line in log_of(tmp_path / "second")} == {"sequences"}
+    taken, theirs = load_model(tmp_path / "second" / "last" / "model.safetensors"), load_model(encoder)
+    for one, other in zip(taken.encoder.parameters(), theirs.encoder.parameters(), strict=True):
+        assert torch.equal(one, other)
+    cost = take_encoder(encoder, build(preset.model))
+    progress = about_model(tmp_path / "second" / "last" / "model.safetensors")["progress"]
+    assert progress["total_seconds"] > cost > 0
+
+
+def test_an_encoder_that_does_not_fit_is_a_sentence(tmp_path: Path) -> None:
+    other = ModelConfig(Conv4Config(channels=16), replace(PROTONET, features=16))
+    save_model(tmp_path / "wide.safetensors", build(other), {})
+    with pytest.raises(WanderError, match="another one than this model's"):
+        take_encoder(tmp_path / "wide.safetensors", build(tiny_model()))
+    with pytest.raises(WanderError, match="no run folder or file of weights nothing"):
+        find_encoder("nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(WanderError, match="no best weights yet"):
+        find_weights(str(tmp_path / "empty"))
+    with pytest.raises(WanderError, match=r"features.copies must be at least 1"):
+        FeaturesConfig(copies=0)
