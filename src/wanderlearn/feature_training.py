@@ -6,6 +6,7 @@ touched again.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import torch
@@ -72,7 +73,11 @@ class FeatureTraining:
     ) -> None:
         self.model, self.world, self.config, self.seed = model, world, config, seed
         self.steps, self.novelty_weight = config.steps, novelty_weight
-        self.features = kept_features(model, world, config.copies, seed)  # [pictures, copies, D]
+
+    @cached_property
+    def features(self) -> Float[Tensor, "N copies D"]:
+        """What is kept. Computed in the first step, so that the stage's clock counts it."""
+        return kept_features(self.model, self.world, self.config.copies, self.seed)
 
     def tensors(self) -> list[Trained]:
         """What is trained: the learner alone."""

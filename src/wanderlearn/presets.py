@@ -98,7 +98,17 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         # So short a run learns most by many small steps at a higher rate that falls smoothly; its averages
         # must be quicker, too.
         train = replace(shared, minutes=10.0, batch_size=8, lr=2e-3, schedule="cosine", validate_every=100)
-        return Preset(name, world, RoamingConfig(semi=semi), _model(method, momentum=0.02), train)
+        preset = Preset(name, world, RoamingConfig(semi=semi), _model(method, momentum=0.02), train)
+        if not recurrent:
+            return preset
+        # What has to learn even how to remember gets nowhere in ten minutes of whole sequences: the encoder
+        # comes pretrained, and most steps are taken on its features, where they cost little.
+        return replace(
+            preset,
+            pretrain=PretrainConfig(minutes=3.0),
+            features=FeaturesConfig(minutes=5.0, copies=1, weight_decay=train.weight_decay),
+            train=replace(train, minutes=2.0, lr=5e-4, encoder_lr=0.1),
+        )
     # The authors train IMP's encoder, and by the paper DNC's, at a tenth of the rate: it comes pretrained.
     train = replace(shared, minutes=60.0, encoder_lr=0.1 if method in ("imp", "dnc") else 1.0)
     pretrain = PretrainConfig(minutes=30.0)
