@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
@@ -107,11 +107,11 @@ class PrototypeMemory(nn.Module):
         novelty = self.novelty(distance, empty, beta, gamma)  # [B] logit of u^r
 
         told = given[:, None] == torch.arange(empty.shape[1], device=given.device)  # [B, K] 1[y = k]
-        delta = told.to(x.dtype)  # [B, K] Delta[k]
+        delta = told  # [B, K] Delta[k]
         if may_write is not None:
             novelty_write = (distance - beta_write) / gamma_write  # [B] logit of u^w
             belief = scores.softmax(-1) * torch.sigmoid(-novelty_write)[:, None]  # [B, K] y_hat[k] (1 - u^w)
-            delta = delta + belief * (may_write[:, None] & ~empty).to(x.dtype)  # [B, K]
+            delta = told + belief * (may_write[:, None] & ~empty)  # [B, K]
         return Answers(scores, novelty), self.write(memory, x, delta, told)
 
     def scores(
@@ -153,7 +153,7 @@ class PrototypeMemory(nn.Module):
         return ((distance - beta) / gamma).masked_fill(empty.all(-1), CERTAINLY_NEW)
 
     def write(
-        self, memory: Memory, x: Float[Tensor, "B D"], delta: Float[Tensor, "B K"], told: Bool[Tensor, "B K"]
+        self, memory: Memory, x: Float[Tensor, "B D"], delta: Shaped[Tensor, "B K"], told: Bool[Tensor, "B K"]
     ) -> Memory:
         """A(Delta x; p) for every slot, touched or not."""
         p, part, x = memory.prototypes, delta[..., None], x[:, None]  # [B, K, D], [B, K, 1], [B, 1, D]

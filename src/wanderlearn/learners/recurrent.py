@@ -59,8 +59,9 @@ class LayerNormLSTM(nn.Module):
         # The functions instead of the modules: a live meeting feels every call.
         gates = F.linear(torch.cat([x, state.hidden], -1), linear.weight, linear.bias)  # [B, 4n] f, i, o, g
         gates = F.layer_norm(gates, norm.normalized_shape, norm.weight, norm.bias, NORM_EPS)  # [B, 4n]
-        f, i, o = gates[:, : 3 * self.units].sigmoid().chunk(3, -1)  # each [B, n]
-        cell = torch.addcmul(f * state.cell, i, gates[:, 3 * self.units :].tanh())  # [B, n]
+        fio, g = torch.split_with_sizes(gates, [3 * self.units, self.units], -1)  # [B, 3n], [B, n]
+        f, i, o = fio.sigmoid().chunk(3, -1)  # each [B, n]
+        cell = torch.addcmul(f * state.cell, i, g.tanh())  # [B, n]
         hidden = o * cell.tanh()  # [B, n]
         if advance is None:
             return hidden, LSTMState(hidden, cell)
