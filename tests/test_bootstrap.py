@@ -11,11 +11,13 @@ from wanderlearn.errors import WanderError
 from wanderlearn.metrics import (
     Record,
     ap,
+    ap_interval,
     bootstrap,
     known_accuracy,
     paired_bootstrap,
     shot_accuracy,
 )
+from wanderlearn.worlds.sequence import NEW
 
 # ---- bootstrap
 
@@ -31,6 +33,44 @@ def test_a_bootstrap_is_literal_resampling() -> None:
     assert found.value == ap(record)
     assert (found.low, found.high) == (close(np.percentile(draws, 2.5)), close(np.percentile(draws, 97.5)))
     assert found.low < found.value < found.high
+
+
+@pytest.mark.parametrize("ties", [True, False])
+def test_the_quick_interval_of_ap_is_the_bootstraps(ties: bool) -> None:
+    record = made(11, sequences=12, steps=20, classes=4, labelled=0.7, ties=ties, skill=0.6)
+    slow_one, quick = (
+        f(record, resamples=60, seed=4) for f in (lambda *a, **k: bootstrap(a[0], ap, **k), ap_interval)
+    )
+    assert quick.value == slow_one.value
+    assert (quick.low, quick.high) == (close(slow_one.low), close(slow_one.high))
+    assert ap_interval(record, resamples=60, seed=4) == quick
+    assert ap_interval(record, resamples=60, seed=5) != quick
+
+
+def test_the_quick_interval_is_hardly_moved_by_its_bins() -> None:
+    record = made(3, sequences=60, steps=80, classes=6, labelled=0.7, ties=False, skill=0.6)
+    exact, binned = bootstrap(record, ap, resamples=100), ap_interval(record, resamples=100, bins=400)
+    assert len(np.unique(record.novelty[record.valid])) > 2000  # far more than bins
+    width = exact.high - exact.low
+    assert abs(binned.low - exact.low) < 0.05 * width
+    assert abs(binned.high - exact.high) < 0.05 * width
+
+
+def test_an_interval_of_ap_needs_two_sequences_and_something_known() -> None:
+    one = ap_interval(worked().take([0]))
+    assert not math.isnan(one.value)
+    assert math.isnan(one.low)
+    assert "at least two" in one.reason
+    hidden = arrays()
+    hidden["target"][:] = NEW
+    assert math.isnan(ap_interval(Record(**hidden)).low)
+    half = arrays()
+    half["target"][0] = NEW  # a resample of the first sequence alone knows nothing
+    found = ap_interval(Record(**half), resamples=100)
+    assert "of 100 resamples left out" in found.reason
+    assert found.low == close(found.value)
+    with pytest.raises(WanderError, match="at least one resample"):
+        ap_interval(worked(), resamples=0)
 
 
 def better(record: Record) -> Record:

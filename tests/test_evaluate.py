@@ -163,8 +163,8 @@ def test_the_result_says_everything_it_depends_on(world: Roaming, manifest: Mani
     }  # fmt: skip
     assert {name: result[name] for name in expected} == expected
     assert result.keys() - expected.keys() == {
-        "manifest_sha256", "weights_sha256", "commit", "version", "seconds", "seconds_per_sequence",
-        "parameters", "metrics",
+        "manifest_sha256", "weights_sha256", "commit", "version", "python", "torch", "seconds",
+        "seconds_per_sequence", "parameters", "metrics",
     }  # fmt: skip
 
 

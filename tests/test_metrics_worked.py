@@ -98,6 +98,9 @@ def test_worked_summary_is_json_in_percent() -> None:
     assert result["known_accuracy"] == pytest.approx(60)
     assert result["novelty_accuracy"] == pytest.approx(800 / 9)  # only (1,2) is taken for new
     assert "ap_reason" not in result
+    assert set(result["ap_interval"]) == {"low", "high", "level"}
+    assert result["ap_interval"]["low"] < 60 < result["ap_interval"]["high"]
+    assert result["ap_interval"]["level"] == 0.95
     one, _, three, *_ = result["shots"]["labelled"]
     assert one == {
         "shots": 1,
@@ -130,6 +133,8 @@ def test_nothing_known_gives_reasons_and_no_crash(sequences: int, steps: int) ->
     for name in ("ap", "ap_joint", "known_accuracy"):
         assert result[name] is None
         assert result[f"{name}_reason"] == "no step has a known target"
+    assert result["ap_interval"] is None
+    assert result["ap_interval_reason"]
     assert (result["novelty_accuracy"] is None) == (sequences * steps == 0)
     for entry in result["shots"]["labelled"] + result["shots"]["appearances"]:
         assert (entry["mean"], entry["queries"]) == (None, 0)

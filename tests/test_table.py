@@ -30,6 +30,7 @@ ROOT = Path(__file__).parent.parent
 NAMES = ["cpm", "protonet", "matchingnet", "imp", "dnc", "lstm", "oml-u", "oml-u-plus"]
 FIGURES = {"ap", "ap_joint", "one_shot", "three_shot", "seconds"}
 EXTRA = {"one_shot_se", "three_shot_se", "parameters", "sequences", "manifest_sha256", "command"}
+EXTRA |= {"ap_interval", "weights_sha256", "commit", "recipe", "seeds"}
 
 
 def shots(one: float | None, three: float | None, error: float | None = 0.25) -> list[dict[str, Any]]:
@@ -136,6 +137,8 @@ def test_json_has_ours_and_the_papers(tmp_path: Path, capsys: pytest.CaptureFixt
     assert cpm["ap_joint"] == 91.5
     assert (cpm["one_shot"], cpm["three_shot"]) == (80.125, 95.5)  # counted in labels, not in appearances
     assert (cpm["one_shot_se"], cpm["seconds"], cpm["sequences"]) == (0.25, 5400.0, 2000)
+    unknown = ("ap_interval", "weights_sha256", "commit", "recipe", "seeds")
+    assert [cpm[name] for name in unknown] == [None] * 5
     assert rows["cpm"]["semi"] is None
     assert rows["imp"]["semi"]["seconds"] is None
     assert rows["oml-u"]["supervised"] is None

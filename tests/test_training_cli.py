@@ -11,9 +11,11 @@ from tests.tiny_runs import PROTONET, pictures, tiny_preset
 from wanderlearn import train as training
 from wanderlearn.checkpoint import Progress
 from wanderlearn.cli import main
+from wanderlearn.learners.ablations import ABLATIONS, slug_of
 from wanderlearn.learners.cpm import CPMConfig
+from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.model import about_model
-from wanderlearn.presets import PRESETS, Preset
+from wanderlearn.presets import ABLATION_PRESETS, PRESETS, Preset, ablation_preset
 from wanderlearn.train import train
 
 
@@ -48,18 +50,52 @@ def test_pretraining_can_be_added_and_left_out(told: list[Preset]) -> None:
     assert told[2] == PRESETS["imp-omniglot-semi"]
 
 
+def test_an_ablation_is_trained_by_its_name(told: list[Preset]) -> None:
+    main(["train", "no-metric-omniglot-semi", "--train.steps", "7"])
+    main(["train", "semi-online-protonet-omniglot-semi"])
+    cpm, protonet = PRESETS["cpm-omniglot-semi"], PRESETS["protonet-omniglot-semi"]
+    learner = CPMConfig(metric=False, memory="average", similarity="euclidean")
+    encoder = replace(cpm.model.encoder, last_relu=True)  # Euclidean: with it, as ProtoNet
+    assert told[0] == replace(
+        cpm,
+        name="no-metric-omniglot-semi",
+        model=replace(cpm.model, encoder=encoder, learner=learner),
+        train=replace(cpm.train, steps=7),
+    )
+    without = ProtoNetConfig(self_write=False, write_thresholds=False)
+    assert told[1].model == replace(protonet.model, learner=without)
+    assert told[1].train == protonet.train
+    assert told[1].roaming.semi
+
+
+def test_rows_of_the_ablation_tables_are_trained_once() -> None:
+    assert len(ABLATIONS) == 15  # 10 and 8 rows, of which 3 are in both
+    assert ablation_preset("cpm-gau-cos") is PRESETS["cpm-omniglot-semi"]
+    assert ablation_preset("online-protonet") is PRESETS["protonet-omniglot-semi"]
+    assert len(ABLATION_PRESETS) == 13
+    assert not ABLATION_PRESETS.keys() & PRESETS.keys()
+    assert all(name.endswith("-omniglot-semi") for name in ABLATION_PRESETS)
+    for name, preset in ABLATION_PRESETS.items():
+        learner = preset.model.learner
+        assert isinstance(learner, CPMConfig | ProtoNetConfig)
+        assert name == f"{slug_of(learner)}-omniglot-semi"
+        assert preset.model.encoder.last_relu == (learner.similarity == "euclidean")
+    assert "(paper: validation AP 93.61)" in ABLATION_PRESETS["no-metric-omniglot-semi"].about
+    assert "(paper: validation AP 90.83)" in ABLATION_PRESETS["semi-online-protonet-omniglot-semi"].about
+
+
 def test_an_unknown_preset_lists_the_names(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["train", "cpm-narnia"])
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert all(name in said for name in PRESETS)
+    assert all(name in said for name in PRESETS | ABLATION_PRESETS)
 
 
 def test_help_lists_the_presets(capsys: pytest.CaptureFixture[str]) -> None:
     main(["train", "--help"])
     said = capsys.readouterr().out
-    assert all(name in said for name in PRESETS)
+    assert all(name in said for name in PRESETS | ABLATION_PRESETS)
 
 
 def test_interrupted_at_the_command_line_says_how_to_go_on(

@@ -1,5 +1,6 @@
 """Score a learner on sequences it has never seen: gather every answer, then count."""
 
+import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -108,6 +109,8 @@ def evaluate_with_answers(
         "weights_sha256": origin.weights_sha256,
         "commit": commit(),
         "version": __version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
         "config": to_json(config) if is_dataclass(config) else None,
         "train": None if origin.train is None else dict(origin.train),
         "seconds": seconds,

@@ -191,7 +191,9 @@ def _show(result: dict[str, Any]) -> None:
         f"{result['world']}/{result['split']}, {labels}{shuffled} (manifest {result['manifest_sha256'][:12]})"
     )
     table = Table(box=None, show_header=False)
-    table.add_row("AP", _figure(metrics["ap"]))
+    interval = metrics["ap_interval"]
+    within = f" ({interval['low']:.2f} to {interval['high']:.2f})" if interval else ""
+    table.add_row("AP (95 % interval over sequences)" if interval else "AP", _figure(metrics["ap"]) + within)
     table.add_row("AP-joint", _figure(metrics["ap_joint"]))
     for shot in metrics["shots"]["labelled"]:
         error = "" if shot["standard_error"] is None else f" ± {shot['standard_error']:.2f}"

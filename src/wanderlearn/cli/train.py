@@ -14,7 +14,7 @@ from rich.table import Table
 from wanderlearn.errors import WanderError
 from wanderlearn.feature_training import FeaturesConfig
 from wanderlearn.model import ModelConfig
-from wanderlearn.presets import PRESETS, Preset
+from wanderlearn.presets import ABLATION_PRESETS, PRESETS, Preset
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.shipped import find_encoder
@@ -59,9 +59,10 @@ def main(args: list[str]) -> None:
         _overview()
         return
     chosen, *rest = args
-    if chosen not in PRESETS:
-        raise WanderError(f"There is no preset {chosen!r}. Choose one of {', '.join(PRESETS)}.")
-    preset = PRESETS[chosen]
+    presets = PRESETS | ABLATION_PRESETS
+    if chosen not in presets:
+        raise WanderError(f"There is no preset {chosen!r}. Choose one of {', '.join(presets)}.")
+    preset = presets[chosen]
     options = tyro.cli(
         Options,
         prog=f"wander train {chosen}",
@@ -117,6 +118,14 @@ def _overview() -> None:
     table = Table(box=None, show_header=False, padding=(0, 2))
     for preset in PRESETS.values():
         table.add_row(preset.name, preset.about.partition(": ")[2])
+    console.print(table)
+    console.print(
+        "\nRows of the paper's ablation tables, the rest as in CPM's preset or ProtoNet's:\n", highlight=False
+    )
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    table.add_column(no_wrap=True)
+    for preset in ABLATION_PRESETS.values():
+        table.add_row(preset.name, preset.about.rpartition(" (")[2].rstrip(")"))
     console.print(table)
     console.print(
         "\nAny field of a preset can be changed: wander train cpm-glyphs --train.lr 5e-4 --train.steps 200\n"

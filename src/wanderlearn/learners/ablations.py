@@ -4,14 +4,17 @@ Rows without a tick under GAU average and are Euclidean, unless the name says ot
 "CPM Avg. Euc" (94.08) and "CPM GAU Cos" (94.65).
 """
 
+import re
 from typing import Final
 
 from wanderlearn.learners.cpm import CPMConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
 
-__all__ = ["ARCHITECTURE_ABLATIONS", "SEMI_ABLATIONS"]
+__all__ = ["ABLATIONS", "ARCHITECTURE_ABLATIONS", "SEMI_ABLATIONS", "AblationConfig", "slug_of"]
 
-ARCHITECTURE_ABLATIONS: Final[dict[str, CPMConfig | ProtoNetConfig]] = {
+AblationConfig = CPMConfig | ProtoNetConfig
+
+ARCHITECTURE_ABLATIONS: Final[dict[str, AblationConfig]] = {
     "Online ProtoNet": ProtoNetConfig(),
     "No h_RNN": CPMConfig(context="none", memory="average", similarity="euclidean"),
     "h_RNN only": CPMConfig(
@@ -27,7 +30,7 @@ ARCHITECTURE_ABLATIONS: Final[dict[str, CPMConfig | ProtoNetConfig]] = {
 }
 """Table "Ablation of CPM architectural components"."""
 
-SEMI_ABLATIONS: Final[dict[str, CPMConfig | ProtoNetConfig]] = {
+SEMI_ABLATIONS: Final[dict[str, AblationConfig]] = {
     "Online ProtoNet": ProtoNetConfig(self_write=False, write_thresholds=False),
     "Online ProtoNet + Prototype": ProtoNetConfig(write_thresholds=False),
     "Online ProtoNet + Prototype + write thresholds": ProtoNetConfig(),
@@ -46,3 +49,23 @@ SEMI_ABLATIONS: Final[dict[str, CPMConfig | ProtoNetConfig]] = {
     "CPM + RNN + Prototype + write thresholds + GAU": CPMConfig(memory="gau", similarity="cosine"),
 }
 """Table "Ablation of semi-supervised learning components": what learns from unlabelled items."""
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower().replace(" = ", " is ")).strip("-")
+
+
+ABLATIONS: Final[dict[str, AblationConfig]] = {
+    _slug(name): config for name, config in ARCHITECTURE_ABLATIONS.items()
+} | {
+    # Both tables have a row "Online ProtoNet", but not the same one; those of the second say which they are.
+    f"semi-{_slug(name)}": config
+    for name, config in SEMI_ABLATIONS.items()
+    if config not in ARCHITECTURE_ABLATIONS.values()
+}
+"""Every row of either table once, by the word for it on a command line and in the name of its result."""
+
+
+def slug_of(config: AblationConfig) -> str:
+    """The word for a row of either table: "no-metric", or "semi-cpm-rnn". Equal rows share one."""
+    return next(slug for slug, other in ABLATIONS.items() if other == config)

@@ -18,7 +18,7 @@ from wanderlearn.metrics.accuracy import (
     novelty_accuracy,
     shot_accuracy,
 )
-from wanderlearn.metrics.bootstrap import Interval, bootstrap, paired_bootstrap
+from wanderlearn.metrics.bootstrap import Interval, ap_interval, bootstrap, paired_bootstrap
 from wanderlearn.metrics.precision import ap, ap_joint, average_precision, average_precision_joint
 from wanderlearn.metrics.record import Record
 from wanderlearn.metrics.summary import summary
@@ -36,6 +36,7 @@ __all__ = [
     "Variant",
     "accuracy_over_time",
     "ap",
+    "ap_interval",
     "ap_joint",
     "average_precision",
     "average_precision_joint",

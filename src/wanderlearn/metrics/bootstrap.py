@@ -3,13 +3,18 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from wanderlearn.errors import WanderError
-from wanderlearn.metrics.record import Record
+from wanderlearn.metrics.precision import ap
+from wanderlearn.metrics.record import Floats, Record
 
-__all__ = ["Interval", "bootstrap", "paired_bootstrap"]
+__all__ = ["LEVEL", "Interval", "ap_interval", "bootstrap", "paired_bootstrap"]
+
+LEVEL: Final = 0.95
+"""How sure an interval is."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,42 @@ def paired_bootstrap(
     return _interval([a, b], metric, resamples, seed, lambda values: values[0] - values[1])
 
 
+def ap_interval(record: Record, resamples: int = 1000, seed: int = 0, bins: int = 1000) -> Interval:
+    """`bootstrap(record, ap)` of the same resamples in a fraction of the time: all in one product.
+
+    Every sequence is a histogram over the steps ranked by novelty, and a resample a sum of histograms. Up to
+    `bins` different novelties this is exact; beyond, the curve has one point per bin, which moves the ends of
+    the interval by far less than the interval is wide.
+    """
+    if resamples < 1:
+        raise WanderError(f"A bootstrap needs at least one resample, not {resamples}.")
+    sequences, value = len(record), ap(record)
+    if sequences < 2:
+        return Interval(value, math.nan, math.nan, "an interval over sequences needs at least two")
+    if math.isnan(value):
+        return Interval(value, math.nan, math.nan, "the metric is NaN on the whole record")
+    sequence, _ = np.nonzero(record.valid)  # [M]
+    rank = record.novelty_rank[record.valid].astype(np.int64) - 1  # [M]
+    bins = min(bins, last := int(rank.max()) + 1)
+    cell = sequence * bins + rank * bins // last  # [M]
+    right = cell[record.correct[record.valid]]
+    met, hit = (  # [N, B]
+        np.bincount(some, minlength=sequences * bins).reshape(sequences, bins).astype(np.float64)
+        for some in (cell, right)
+    )
+    generator = np.random.default_rng(seed)
+    drawn = (generator.integers(sequences, size=sequences) for _ in range(resamples))
+    times = np.stack([np.bincount(some, minlength=sequences) for some in drawn]).astype(np.float64)  # [R, N]
+    met, hit, known = times @ met, times @ hit, times @ record.known.sum(axis=1)  # [R, B], [R, B], [R]
+    # The curve starts at a precision of 1, which bins before the first step of a resample repeat.
+    count = np.cumsum(met, axis=1)
+    precision = np.divide(np.cumsum(hit, axis=1), count, out=np.ones_like(count), where=count > 0)
+    before = np.concatenate((np.ones((resamples, 1)), precision[:, :-1]), axis=1)
+    area = np.sum(hit * (precision + before), axis=1)
+    draws = np.divide(area, 2 * known, out=np.full(resamples, math.nan), where=known > 0)
+    return _percentiles(value, draws)
+
+
 def _interval(
     records: list[Record],
     metric: Callable[[Record], float],
@@ -74,10 +115,14 @@ def _interval(
     for i in range(resamples):
         drawn = generator.integers(sequences, size=sequences)
         draws[i] = combine([metric(record.take(drawn)) for record in records])
+    return _percentiles(value, draws)
+
+
+def _percentiles(value: float, draws: Floats) -> Interval:
     usable = draws[~np.isnan(draws)]
     if len(usable) == 0:
         return Interval(value, math.nan, math.nan, "the metric is NaN on every resample")
-    low, high = np.percentile(usable, [2.5, 97.5])
-    left_out = resamples - len(usable)
-    reason = f"{left_out} of {resamples} resamples left out: the metric is NaN on them" if left_out else ""
+    low, high = np.percentile(usable, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+    left_out = len(draws) - len(usable)
+    reason = f"{left_out} of {len(draws)} resamples left out: the metric is NaN on them" if left_out else ""
     return Interval(value, float(low), float(high), reason)

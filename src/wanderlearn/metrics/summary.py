@@ -12,6 +12,7 @@ from wanderlearn.metrics.accuracy import (
     novelty_accuracy,
     shot_accuracy,
 )
+from wanderlearn.metrics.bootstrap import LEVEL, ap_interval
 from wanderlearn.metrics.precision import ap, ap_joint
 from wanderlearn.metrics.record import Record
 
@@ -25,7 +26,7 @@ def summary(record: Record) -> dict[str, Any]:
     """The figures of an evaluation, in percent and unrounded.
 
     What cannot be measured is None. The why stands beside it: under the same name with `_reason`, or for the
-    entries of the lists under `reason`.
+    entries of the lists under `reason`. `ap_interval` is the 95 % interval of AP over resampled sequences.
     """
     figures = (
         ("ap", ap(record), _NO_KNOWN),
@@ -38,6 +39,11 @@ def summary(record: Record) -> dict[str, Any]:
         result[name] = _percent(figure)
         if math.isnan(figure):
             result[f"{name}_reason"] = reason
+    interval = ap_interval(record)
+    ends = {"low": _percent(interval.low), "high": _percent(interval.high), "level": LEVEL}
+    result["ap_interval"] = None if math.isnan(interval.low) else ends
+    if interval.reason:
+        result["ap_interval_reason"] = interval.reason
     result["shots"] = {
         "labelled": [_entry(shot) for shot in shot_accuracy(record, "labelled")],
         "appearances": [_entry(shot) for shot in shot_accuracy(record, "appearances")],

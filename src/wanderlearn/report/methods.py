@@ -1,17 +1,20 @@
 """The paper's main table: every method in both settings, ours beside the paper's.
 
 Ours come from result files by name: `{learner}-{world}[-semi].json` in the folder of results is a method's
-row, and no other file is (variants and further seeds have longer names).
+row, `{learner}-{world}[-semi]-seedN.json` are further seeds of that row, and no other file is either.
 """
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any, Final
 
 from wanderlearn.errors import WanderError
 from wanderlearn.paper import LEARNERS, SETTINGS, TABLES, Figures, Setting
+from wanderlearn.report.recipe import recipe
 from wanderlearn.results import FORMAT, load_results, markdown_table
 
 __all__ = [
@@ -19,11 +22,17 @@ __all__ = [
     "WORLDS",
     "MethodTable",
     "Ours",
+    "Seeds",
     "command",
     "figures_of",
     "markdown",
     "method_markdown",
+    "mixed",
     "read_method_table",
+    "row_of",
+    "seeds_of",
+    "span",
+    "wrong_world",
 ]
 
 WORLDS: Final = ("omniglot", "glyphs")
@@ -33,10 +42,21 @@ WORDS: Final[dict[Setting, str]] = {"supervised": "supervised", "semi": "semi-su
 
 
 @dataclass(frozen=True)
+class Seeds:
+    """AP of the same recipe from several seeds, the row's own first."""
+
+    ap: tuple[float, ...]
+    mean: float
+    spread: float  # standard deviation of the seeds (n - 1)
+    count: int
+
+
+@dataclass(frozen=True)
 class Ours:
     """What one result file says of a method, in percent; None where it could not be measured."""
 
     ap: float | None
+    ap_interval: Mapping[str, float] | None  # low, high and level; None in results made before there was one
     ap_joint: float | None
     one_shot: float | None
     one_shot_se: float | None
@@ -46,7 +66,11 @@ class Ours:
     parameters: int | None
     sequences: int
     manifest_sha256: str
+    weights_sha256: str | None
+    commit: str | None
+    recipe: str | None
     command: str
+    seeds: Seeds | None = None  # None with one seed only
 
 
 @dataclass(frozen=True)
@@ -67,13 +91,17 @@ class MethodTable:
         """Our results of a setting, as far as there are any."""
         return [found for row in self.ours.values() if (found := row[setting]) is not None]
 
+    def has_seeds(self, setting: Setting) -> bool:
+        """Whether any row of a setting has more than one seed."""
+        return any(one.seeds for one in self.of(setting))
+
     def caption(self, setting: Setting) -> str:
         """On how many sequences ours were tested, and how long they were trained."""
         if not (found := self.of(setting)):
             return "none of ours yet"
-        sequences = _span([one.sequences for one in found], "{:,.0f}")
+        sequences = span([one.sequences for one in found], "{:,.0f}")
         minutes = [one.seconds / 60 for one in found if one.seconds is not None]
-        trained = f", trained for {_span(minutes, '{:.0f}')} minutes" if minutes else ""
+        trained = f", trained for {span(minutes, '{:.0f}')} minutes" if minutes else ""
         return f"ours on {sequences} test sequences{trained}"
 
     def json(self) -> dict[str, Any]:
@@ -98,20 +126,27 @@ def read_method_table(folder: Path, world: str) -> MethodTable:
         raise WanderError(f"There is no table of {world!r}. Choose one of {', '.join(WORLDS)}.")
     results = load_results(folder, "evaluation")
     ours: dict[str, dict[Setting, Ours | None]] = {}
-    missing, warnings = [], []
+    missing: list[str] = []
+    warnings: list[str] = []
     for learner in LEARNERS:
         ours[learner] = {}
         for setting, suffix in SETTINGS.items():
             name = f"{learner}-{world}{suffix}"
-            how, result = command(name, folder), results.get(f"{name}.json")
-            if result is not None and (wrong := _objection(result, learner, world, setting)):
-                warnings.append(f"{folder / name}.json is passed over: {wrong}.")
-                result = None
+            how, result = command(name, folder), row_of(results, folder, learner, world, setting, warnings)
             if result is None:
                 missing.append(how)
-            ours[learner][setting] = None if result is None else _ours(result, folder / f"{name}.json", how)
-    for setting in SETTINGS:
-        warnings += _mixed(folder, world, setting, ours)
+                ours[learner][setting] = None
+                continue
+            row = _ours(result, folder / f"{name}.json", how)
+            seeds = _seeds(results, folder, learner, world, setting, row, warnings)
+            ours[learner][setting] = replace(row, seeds=seeds)
+    for setting, suffix in SETTINGS.items():
+        digests = {
+            f"{learner}-{world}{suffix}.json": one.manifest_sha256
+            for learner, settings in ours.items()
+            if (one := settings[setting]) is not None
+        }
+        warnings += mixed(folder, f"{WORDS[setting]} rows", digests)
     return MethodTable(world, ours, tuple(missing), tuple(warnings))
 
 
@@ -121,12 +156,37 @@ def command(preset: str, folder: Path) -> str:
     return f"wander train {preset} && wander evaluate runs/{preset} --json {result}"
 
 
-def _objection(result: dict[str, Any], learner: str, world: str, setting: Setting) -> str | None:
-    """Why a result is not what its name says, or None if it is."""
-    wanted = {"world": world, "split": "test", "semi": setting == "semi", "shuffle": False}
+def row_of(
+    results: Mapping[str, dict[str, Any]],
+    folder: Path,
+    learner: str,
+    world: str,
+    setting: Setting,
+    warnings: list[str],
+) -> dict[str, Any] | None:
+    """The result that is a method's row, or None; why a file of its name is none is added to the warnings."""
+    file = f"{learner}-{world}{SETTINGS[setting]}.json"
+    if (result := results.get(file)) is None:
+        return None
+    if wrong := _objection(result, learner, world, setting):
+        warnings.append(f"{folder / file} is passed over: {wrong}.")
+        return None
+    return result
+
+
+def wrong_world(result: Mapping[str, Any], world: str, split: str, *, semi: bool) -> str | None:
+    """How the sequences of a result are not those wanted, or None."""
+    wanted = {"world": world, "split": split, "semi": semi, "shuffle": False}
     for key, value in wanted.items():
         if result.get(key) != value:
             return f"its {key} is {result.get(key)!r}, not {value!r}"
+    return None
+
+
+def _objection(result: dict[str, Any], learner: str, world: str, setting: Setting) -> str | None:
+    """Why a result is not what its name says, or None if it is."""
+    if wrong := wrong_world(result, world, "test", semi=setting == "semi"):
+        return wrong
     preset, kind = result.get("preset"), result.get("learner")
     if preset is not None and preset != (name := f"{learner}-{world}{SETTINGS[setting]}"):
         return f"it was trained by the preset {preset}, not {name}"
@@ -143,6 +203,7 @@ def _ours(result: dict[str, Any], path: Path, how: str) -> Ours:
         shots = {entry["shots"]: entry for entry in metrics["shots"]["labelled"]}
         return Ours(
             ap=metrics["ap"],
+            ap_interval=metrics.get("ap_interval"),
             ap_joint=metrics["ap_joint"],
             one_shot=shots[1]["mean"],
             one_shot_se=shots[1]["standard_error"],
@@ -152,6 +213,9 @@ def _ours(result: dict[str, Any], path: Path, how: str) -> Ours:
             parameters=result.get("parameters"),
             sequences=result["sequences"],
             manifest_sha256=result["manifest_sha256"],
+            weights_sha256=result.get("weights_sha256"),
+            commit=result.get("commit"),
+            recipe=recipe(train.get("config")),
             command=how,
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -160,18 +224,47 @@ def _ours(result: dict[str, Any], path: Path, how: str) -> Ours:
         ) from error
 
 
-def _mixed(
-    folder: Path, world: str, setting: Setting, ours: Mapping[str, Mapping[Setting, Ours | None]]
-) -> list[str]:
+def _seeds(
+    results: Mapping[str, dict[str, Any]],
+    folder: Path,
+    learner: str,
+    world: str,
+    setting: Setting,
+    row: Ours,
+    warnings: list[str],
+) -> Seeds | None:
+    """The further seeds of a row, with the row's own; what only looks like one is added to the warnings."""
+    name = f"{learner}-{world}{SETTINGS[setting]}"
+    seed_file = re.compile(rf"{name}-seed([1-9]\d*)\.json")
+    named = {int(found[1]): file for file in results if (found := seed_file.fullmatch(file))}
+    aps = [] if row.ap is None else [row.ap]
+    for seed, file in sorted(named.items()):
+        result = results[file]
+        ap, trained = (result.get("metrics") or {}).get("ap"), (result.get("train") or {}).get("seed", seed)
+        wrong = _objection(result, learner, world, setting)
+        if wrong is None and result.get("manifest_sha256") != row.manifest_sha256:
+            wrong = f"it was not tested on the sequences of {name}.json"
+        if wrong is None and trained != seed:
+            wrong = f"it was trained from seed {trained}, not {seed}"
+        if wrong is None and ap is None:
+            wrong = "it has no AP"
+        if wrong is None and ap is not None:
+            aps.append(ap)
+        else:
+            warnings.append(f"{folder / file} is passed over: {wrong}.")
+    return Seeds(tuple(aps), mean(aps), stdev(aps), len(aps)) if len(aps) > 1 else None
+
+
+def mixed(folder: Path, rows: str, digests: Mapping[str, str]) -> list[str]:
+    """A warning if the files of one table were not tested on the same sequences (`digests`, of manifests)."""
     files: dict[str, list[str]] = {}
-    for learner, row in ours.items():
-        if (one := row[setting]) is not None:
-            files.setdefault(one.manifest_sha256, []).append(f"{learner}-{world}{SETTINGS[setting]}.json")
+    for file, digest in digests.items():
+        files.setdefault(digest, []).append(file)
     if len(files) < 2:
         return []
     told = "; ".join(f"{', '.join(names)} on {digest[:12]}" for digest, names in files.items())
     return [
-        f"The {WORDS[setting]} rows in {folder} were not tested on the same sequences and cannot be compared "
+        f"The {rows} in {folder} were not tested on the same sequences and cannot be compared "
         f"(by manifest: {told})."
     ]
 
@@ -180,8 +273,15 @@ def markdown(table: MethodTable) -> str:
     """The whole table for a document, a part per setting, then the warnings."""
     parts, paper = [], table.world in TABLES
     for setting, words in WORDS.items():
+        columns = ["method", *_columns(paper)]
         rows = [[name, *_cells(table, learner, setting, paper)] for learner, name in LEARNERS.items()]
-        parts.append(f"**{words.capitalize()}**\n\n{markdown_table(['method', *_columns(paper)], rows)}")
+        if table.has_seeds(setting):
+            columns.append("AP, mean ± sd of seeds")
+            rows = [
+                [*row, seeds_of(table.ours[learner][setting])]
+                for learner, row in zip(LEARNERS, rows, strict=True)
+            ]
+        parts.append(f"**{words.capitalize()}**\n\n{markdown_table(columns, rows)}")
         parts.append(f"{table.caption(setting).capitalize()}.")
     parts += [f"**Warning.** {warning}" for warning in table.warnings]
     return "\n\n".join(parts)
@@ -198,7 +298,7 @@ def method_markdown(tables: Sequence[MethodTable], learners: Sequence[str]) -> s
     head = ["method"] if len(learners) > 1 else []
     shown = markdown_table([*head, "world", "labels", *_columns(paper=True)], rows)
     ours = [one for table in tables for name in learners for one in table.ours[name].values() if one]
-    tested = _span([one.sequences for one in ours], "{:,.0f}") if ours else ""
+    tested = span([one.sequences for one in ours], "{:,.0f}") if ours else ""
     return f"{shown}\n\nOurs on {tested} test sequences." if ours else f"{shown}\n\nNone of ours yet."
 
 
@@ -231,6 +331,15 @@ def figures_of(figures: Ours | Figures | None, *, errors: bool = True) -> list[s
     return [ap, *shots]
 
 
-def _span(numbers: Sequence[float], form: str) -> str:
+def seeds_of(ours: Ours | None, *, count: bool = True) -> str | None:
+    """Mean and standard deviation over seeds as text, and how many; None where there is but one."""
+    if ours is None or ours.seeds is None:
+        return None
+    how_many = f" ({ours.seeds.count})" if count else ""
+    return f"{ours.seeds.mean:.2f} ± {ours.seeds.spread:.2f}{how_many}"
+
+
+def span(numbers: Sequence[float], form: str) -> str:
+    """ "500 to 2,000", or one number where all are alike."""
     low, high = form.format(min(numbers)), form.format(max(numbers))
     return low if low == high else f"{low} to {high}"

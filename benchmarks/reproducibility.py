@@ -1,0 +1,242 @@
+"""Write REPRODUCIBILITY.md: every row of the paper's tables, ours beside it, and what it takes to repeat it.
+
+    python benchmarks/reproducibility.py
+
+Measures nothing: all of it comes from results/, the presets and the paper's figures. What is below the paper
+or has not been run says so.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import chdir
+from pathlib import Path
+from typing import Any, Final
+
+from wanderlearn.configs import differences, from_json, to_json
+from wanderlearn.errors import WanderError
+from wanderlearn.files import writing
+from wanderlearn.paper import LEARNERS, SETTINGS, TABLES, Setting
+from wanderlearn.presets import PRESETS, Preset
+from wanderlearn.report.ablations import read_ablation_tables
+from wanderlearn.report.forgetting import read_forgetting_table
+from wanderlearn.report.methods import WORDS, MethodTable, Ours, read_method_table, seeds_of
+from wanderlearn.report.parts import parts_markdown
+from wanderlearn.results import load_results, markdown_table
+
+ROOT = Path(__file__).parents[1]
+RESULTS, DOCUMENT = ROOT / "results", ROOT / "REPRODUCIBILITY.md"
+PAPER_SEQUENCES: Final = 2000
+SHOWN_CHANGES: Final = 4
+# Settings that change how a run goes, not what comes of it.
+NO_MATTER: Final = {"train.threads", "train.workers", "train.tensorboard", "train.checkpoint_minutes"}
+HEAD: Final = """# Reproducibility
+
+Every row of the paper's RoamingOmniglot tables, ours beside the paper's, and what it takes to repeat it. \
+Written by `python benchmarks/reproducibility.py` from the files in `results/`; nothing is typed by hand. \
+What is below the paper, and what has not been run, says so."""
+MEANING: Final = """## What the figures mean
+
+- **AP**: average precision in percent of saying the right class while saying "known", over all steps of all \
+test sequences, ranked by novelty; errors of class lower it too.
+- **difference**: our AP minus the paper's, in percentage points. The interval is the 95 % interval of our \
+AP over resampled test sequences, the paper's figure taken as exact; other seeds of training are not in it.
+- **seeds**: mean ± standard deviation of AP over seeds of training (how many); the row is the first seed.
+- **recipe**: the stages of training and their budgets, as the result's own config has them.
+- **seconds**: wall clock of training on the machine it ran on, all stages and validation included.
+- **commit**, **manifest**, **weights**: the code it was evaluated with, the test sequences and the weights, \
+by the first twelve digits of their digests.
+- **forgetting**: accuracy on known classes after so many labels, by steps since the class was last met, \
+labelled or not.
+- **ablations**: semi-supervised AP on validation sequences, which have fewer classes and are easier."""
+HOW: Final = """## How to repeat it
+
+```
+pip install -e .
+wander data get omniglot                     # or --from DIR with the two published zips
+wander train cpm-omniglot                    # any training command of the tables
+wander evaluate runs/cpm-omniglot --json results/cpm-omniglot.json
+wander train cpm-omniglot --train.seed 1 --name cpm-omniglot-seed1
+wander evaluate runs/cpm-omniglot-seed1 --json results/cpm-omniglot-seed1.json
+wander table omniglot                        # also with --forgetting and --ablations
+python benchmarks/reproducibility.py         # writes this page again
+```
+
+Test sequences are a function of world, split, seed and number: the same digest of the manifest is the same \
+sequences. A run whose budget is in steps is a function of its settings and seed, to the bit on one thread; \
+a budget in minutes gets as far as the machine does."""
+
+
+def document(results: Path = RESULTS) -> str:
+    """The whole page. Its commands name the folder of results as one has it in the checkout."""
+    with chdir(results.parent):
+        return _document(Path(results.name))
+
+
+def _document(results: Path) -> str:
+    found = load_results(results, "evaluation")
+    omniglot, glyphs = (read_method_table(results, world) for world in ("omniglot", "glyphs"))
+    forgetting, ablations = read_forgetting_table(results, "omniglot"), read_ablation_tables(results)
+    parts = [
+        HEAD,
+        "## RoamingOmniglot",
+        _count(omniglot),
+        _table(omniglot, found),
+        *(f"**Warning.** {warning}" for warning in omniglot.warnings),
+        "## Forgetting",
+        parts_markdown(forgetting.parts(), forgetting.warnings),
+        "## Ablations",
+        parts_markdown(ablations.parts(), ablations.warnings),
+        _commands(ablations.missing),
+        "## The embedded world",
+        "RoamingOmniglot's sequences of glyphs that are drawn by the package itself: no download. "
+        "The paper does not have it.",
+        _table(glyphs, found),
+        *(f"**Warning.** {warning}" for warning in glyphs.warnings),
+        HOW,
+        _environment(found),
+        MEANING,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _count(table: MethodTable) -> str:
+    """How much of the table there is, in a sentence."""
+    pairs = [
+        (ours.ap, figures.ap)
+        for learner, settings in table.ours.items()
+        for setting, ours in settings.items()
+        if ours is not None and ours.ap is not None and (figures := table.paper(learner, setting))
+    ]
+    rows = len(table.ours) * len(SETTINGS)
+    reached = sum(ours >= paper for ours, paper in pairs)
+    if not pairs:
+        return f"None of the {rows} rows has been run yet."
+    return (
+        f"{len(pairs)} of {rows} rows have been run: {reached} at or above the paper's AP, "
+        f"{len(pairs) - reached} below."
+    )
+
+
+def _table(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:
+    paper, seeds = table.world in TABLES, any(map(table.has_seeds, SETTINGS))
+    columns = ["method", "labels", *(["AP, paper"] if paper else []), "AP"]
+    columns += ["difference, 95 % interval" if paper else "95 % interval", *(["seeds"] if seeds else [])]
+    columns += ["recipe", "training command", "seconds", "commit", "manifest", "weights", "note"]
+    rows: list[list[object]] = []
+    for learner, words in LEARNERS.items():
+        for setting in SETTINGS:
+            ours, name = table.ours[learner][setting], f"{learner}-{table.world}{SETTINGS[setting]}"
+            figures = table.paper(learner, setting)
+            printed = figures.ap if figures else None
+            row: list[object] = [words, WORDS[setting], *([f"{printed:.2f}"] if printed is not None else [])]
+            row += [_ap(ours), _interval(ours, printed), *([seeds_of(ours)] if seeds else [])]
+            row += [ours and ours.recipe, f"`wander train {name}`", _seconds(ours)]
+            row += [_commit(ours), *(_short(ours, key) for key in ("manifest_sha256", "weights_sha256"))]
+            config = ((found.get(f"{name}.json") or {}).get("train") or {}).get("config")
+            rows.append([*row, _note(table, learner, setting, printed, config)])
+    return markdown_table(columns, rows)
+
+
+def _ap(ours: Ours | None) -> str | None:
+    return None if ours is None or ours.ap is None else f"{ours.ap:.2f}"
+
+
+def _interval(ours: Ours | None, paper: float | None) -> str | None:
+    """Of the difference from the paper's AP, or where there is none of AP itself."""
+    if ours is None or ours.ap is None:
+        return None
+    between = ours.ap_interval
+    if paper is None:
+        return f"{between['low']:.2f} to {between['high']:.2f}" if between else None
+    ends = f" ({between['low'] - paper:+.2f} to {between['high'] - paper:+.2f})" if between else ""
+    return f"{ours.ap - paper:+.2f}{ends}"
+
+
+def _seconds(ours: Ours | None) -> str | None:
+    return None if ours is None or ours.seconds is None else f"{ours.seconds:,.0f}"
+
+
+def _commit(ours: Ours | None) -> str | None:
+    if ours is None or ours.commit is None:
+        return None
+    digest, plus, dirty = ours.commit.partition("+")
+    return f"`{digest[:12]}{plus}{dirty}`"
+
+
+def _short(ours: Ours | None, key: str) -> str | None:
+    digest = None if ours is None else getattr(ours, key)
+    return digest and f"`{digest[:12]}`"
+
+
+def _note(
+    table: MethodTable, learner: str, setting: Setting, paper: float | None, config: dict[str, Any] | None
+) -> str:
+    """What a reader must know before trusting the row, from the data alone."""
+    name, ours = f"{learner}-{table.world}{SETTINGS[setting]}", table.ours[learner][setting]
+    if ours is None:
+        how = next(command for command in table.missing if command.startswith(f"wander train {name} "))
+        return f"not run: `{how}`"
+    notes = []
+    if ours.ap is None:
+        notes.append("AP could not be measured")
+    elif paper is not None:
+        notes.append(_against(ours.ap, ours.ap_interval, paper))
+    if ours.sequences != PAPER_SEQUENCES:
+        notes.append(f"on {ours.sequences:,} test sequences, not {PAPER_SEQUENCES:,}")
+    if ours.commit is not None and "+dirty" in ours.commit:
+        notes.append("made from a working copy that differed from its commit")
+    if config is not None and (other := list(changed(config, PRESETS[name]))):
+        more = f" and {len(other) - SHOWN_CHANGES} more" if len(other) > SHOWN_CHANGES else ""
+        notes.append(f"the preset's settings are others now: {', '.join(other[:SHOWN_CHANGES])}{more}")
+    return "; ".join(notes)
+
+
+def _against(ap: float, interval: Mapping[str, float] | None, paper: float) -> str:
+    gap = ap - paper
+    said = f"below by {-gap:.2f}" if gap < 0 else f"above by {gap:.2f}"
+    if interval and interval["low"] <= paper <= interval["high"]:
+        said += ", within the interval"
+    return said
+
+
+def changed(config: Mapping[str, Any], preset: Preset) -> Iterator[str]:
+    """The settings of a run that its preset no longer has."""
+    own = {name: value for name, value in config.items() if name not in ("pictures", "encoder")}
+    try:
+        then = to_json(from_json(Preset, own))
+    except WanderError:
+        yield "settings this version does not know"
+        return
+    for name, _, _ in differences(then, to_json(preset)):
+        # A run that was given its encoder did no pretraining of its own.
+        taken = "encoder" in config and name.split(".")[0] == "pretrain"
+        if name not in NO_MATTER and not taken:
+            yield name
+
+
+def _commands(commands: tuple[str, ...]) -> str:
+    if not commands:
+        return ""
+    return "What is missing is filled by\n\n```\n" + "\n".join(commands) + "\n```"
+
+
+def _environment(found: Mapping[str, dict[str, Any]]) -> str:
+    """What the evaluations were made with, as far as they say."""
+    lines = ["## Environment", ""]
+    for key, words in (("python", "Python"), ("torch", "torch"), ("version", "wanderlearn")):
+        counted = Counter(result.get(key) for result in found.values())
+        said = [f"{words} {value} ({n} results)" for value, n in sorted(counted.items(), key=str) if value]
+        if silent := counted[None]:
+            said.append(f"{'' if said else words + ' '}not recorded in {silent} results")
+        lines += [f"- {', '.join(said)}"] if said else []
+    return "\n".join(lines) if len(lines) > 2 else ""
+
+
+def write(results: Path = RESULTS, to: Path = DOCUMENT) -> None:
+    """Write the page."""
+    with writing(to) as part:
+        part.write_text(document(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

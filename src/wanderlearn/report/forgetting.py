@@ -1,0 +1,133 @@
+"""The paper's forgetting table: accuracy by how long ago a class was last met, ours beside the paper's."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from wanderlearn.errors import WanderError
+from wanderlearn.metrics import BINS
+from wanderlearn.paper import FORGETTING, LEARNERS, SETTINGS, Setting
+from wanderlearn.report.methods import WORDS, WORLDS, command, mixed, row_of, span
+from wanderlearn.report.parts import Part
+from wanderlearn.results import FORMAT, load_results
+
+__all__ = ["Cell", "ForgettingRow", "ForgettingTable", "read_forgetting_table"]
+
+METHODS: Final = ("protonet", "cpm")
+SHOTS: Final = (1, 3)
+# The paper's words are "since the last label", but the authors' code counts from the last appearance,
+# labelled or not. With all labels given the two are the same.
+SINCE: Final = "appearance"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Accuracy in percent on classes last met `first` to `last` steps ago."""
+
+    first: int
+    last: int
+    ours: float | None
+    queries: int | None  # that ours is the mean of
+    paper: float | None
+
+
+@dataclass(frozen=True)
+class ForgettingRow:
+    """One method in one setting after so many labels."""
+
+    learner: str
+    setting: Setting
+    shots: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class ForgettingTable:
+    """A world's table, a row per method, setting and number of labels."""
+
+    world: str
+    rows: tuple[ForgettingRow, ...]
+    sequences: Mapping[Setting, tuple[int, ...]]  # how many ours were tested on
+    missing: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def json(self) -> dict[str, Any]:
+        """The table for scripts; what is not there is None."""
+        head = {"format": FORMAT, "kind": "forgetting-table", "world": self.world, "since": SINCE}
+        lists = {"missing": list(self.missing), "warnings": list(self.warnings)}
+        return head | {"rows": [asdict(row) for row in self.rows]} | lists
+
+    def parts(self) -> list[Part]:
+        """The table for readers, a part per setting."""
+        columns = ("method", "labels", "", *(f"{first}-{last}" for first, last in BINS))
+        parts = []
+        for setting, words in WORDS.items():
+            note = "Percent right by steps since the class was last met. "
+            tested = self.sequences[setting]
+            note += f"Ours on {span(tested, '{:,.0f}')} test sequences." if tested else "None of ours yet."
+            lines: list[tuple[str | None, ...]] = []
+            for row in self.rows:
+                if row.setting != setting:
+                    continue
+                head = (LEARNERS[row.learner], str(row.shots))
+                lines.append((*head, "ours", *(_text(cell.ours) for cell in row.cells)))
+                if self.world in FORGETTING:
+                    lines.append((*head, "paper", *(_text(cell.paper) for cell in row.cells)))
+            parts.append(Part(f"Forgetting, {words}", columns, tuple(lines), note))
+        return parts
+
+
+def read_forgetting_table(folder: Path, world: str) -> ForgettingTable:
+    """The table of a world from the results in `folder`, the same files as the main table's."""
+    if world not in WORLDS:
+        raise WanderError(f"There is no table of {world!r}. Choose one of {', '.join(WORLDS)}.")
+    results = load_results(folder, "evaluation")
+    rows: list[ForgettingRow] = []
+    sequences: dict[Setting, tuple[int, ...]] = dict.fromkeys(SETTINGS, ())
+    missing: list[str] = []
+    warnings: list[str] = []
+    for setting, suffix in SETTINGS.items():
+        digests = {}
+        for learner in METHODS:
+            name = f"{learner}-{world}{suffix}"
+            result = row_of(results, folder, learner, world, setting, warnings)
+            if result is None:
+                missing.append(command(name, folder))
+            else:
+                digests[f"{name}.json"] = str(result.get("manifest_sha256"))
+                sequences[setting] += (int(result.get("sequences") or 0),)
+            ours = {} if result is None else _measured(result, folder / f"{name}.json", command(name, folder))
+            for shots in SHOTS:
+                paper = _paper(world, learner, shots, setting)
+                cells = []
+                for (first, last), printed in zip(BINS, paper, strict=True):
+                    accuracy, queries = ours.get((first, shots), (None, None))
+                    cells.append(Cell(first, last, accuracy, queries, printed))
+                rows.append(ForgettingRow(learner, setting, shots, tuple(cells)))
+        warnings += mixed(folder, f"{WORDS[setting]} rows", digests)
+    return ForgettingTable(world, tuple(rows), sequences, tuple(missing), tuple(warnings))
+
+
+def _paper(world: str, learner: str, shots: int, setting: Setting) -> tuple[float | None, ...]:
+    if world not in FORGETTING:
+        return (None,) * len(BINS)
+    printed: tuple[float, ...] = getattr(FORGETTING[world][learner][shots], setting)
+    return printed
+
+
+def _measured(
+    result: dict[str, Any], path: Path, how: str
+) -> dict[tuple[int, int], tuple[float | None, int | None]]:
+    """Accuracy and number of queries by first step of the interval and number of labels."""
+    try:
+        cells = result["metrics"]["forgetting"][SINCE]
+        return {(cell["first"], cell["shots"]): (cell["accuracy"], cell["queries"]) for cell in cells}
+    except (KeyError, TypeError) as error:
+        raise WanderError(
+            f"{path} says it is an evaluation but lacks figures of one ({error}). Make it again: {how}"
+        ) from error
+
+
+def _text(accuracy: float | None) -> str | None:
+    return None if accuracy is None else f"{accuracy:.1f}"

@@ -1,0 +1,33 @@
+"""What a run was trained on, in one clause, from the config that its result repeats."""
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["recipe"]
+
+
+def recipe(config: Mapping[str, Any] | None) -> str | None:
+    """The stages of a run and their budgets, or None where the config does not say.
+
+    >>> recipe({"pretrain": {"epochs": 45}, "features": {"steps": 1500}, "train": {"minutes": 60.0}})
+    '45 epochs of pretraining, 1,500 steps on features, 60 minutes on sequences'
+    """
+    if config is None or not isinstance(config.get("train"), Mapping):
+        return None
+    parts = []
+    if "encoder" in config:  # the digest of the weights it was taken from
+        parts.append(f"encoder of the weights {str(config['encoder'])[:12]}")
+    elif before := _budget(config.get("pretrain"), "epochs"):
+        parts.append(f"{before} of pretraining")
+    if between := _budget(config.get("features"), "steps"):
+        parts.append(f"{between} on features")
+    parts.append(f"{_budget(config['train'], 'steps') or 'no time'} on sequences")
+    return ", ".join(parts)
+
+
+def _budget(stage: Mapping[str, Any] | None, unit: str) -> str:
+    """ "2,000 steps or 60 minutes": whichever ends first."""
+    if stage is None:
+        return ""
+    amounts = ((stage.get(unit), unit), (stage.get("minutes"), "minutes"))
+    return " or ".join(f"{amount:,g} {words}" for amount, words in amounts if amount)
