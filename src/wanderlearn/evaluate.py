@@ -4,7 +4,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 import torch
@@ -14,12 +14,14 @@ from wanderlearn._version import __version__
 from wanderlearn.answers import SavedAnswers
 from wanderlearn.configs import to_json
 from wanderlearn.errors import WanderError
+from wanderlearn.learners.offline import OfflineConfig, OfflineLR
 from wanderlearn.metrics import Record, summary
+from wanderlearn.model import Model
 from wanderlearn.progress import bar
 from wanderlearn.results import FORMAT, commit
 from wanderlearn.worlds import Manifest, Meetings, Roaming
 
-__all__ = ["Origin", "evaluate", "evaluate_with_answers", "gather"]
+__all__ = ["Origin", "evaluate", "evaluate_with_answers", "gather", "offline_reference"]
 
 
 def gather(
@@ -121,6 +123,12 @@ def evaluate_with_answers(
     }
     name = origin.preset or origin.learner or type(model).__name__
     return result, SavedAnswers(manifest.sha256, name, record)
+
+
+def offline_reference(model: Model) -> Model:
+    """The same encoder, with offline logistic regression in the learner's place."""
+    config = OfflineConfig(features=model.config.learner.features)
+    return Model(replace(model.config, learner=config), model.encoder, OfflineLR(config)).eval()
 
 
 @contextmanager

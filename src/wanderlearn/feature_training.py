@@ -22,7 +22,7 @@ from wanderlearn.progress import bar
 from wanderlearn.schedule import Schedule
 from wanderlearn.worlds.roaming import Roaming
 
-__all__ = ["FeatureTraining", "FeaturesConfig"]
+__all__ = ["FeatureTraining", "FeaturesConfig", "kept_features"]
 
 PICTURES_AT_ONCE: Final = 512
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "train": "train a learner from a preset",
     "evaluate": "score a trained learner on sequences it has never seen",
     "table": "the paper's main table, ours beside the paper's",
+    "figure": "the paper's figures, of any learner",
     "check": "does your own learner keep the contract?",
     "bench": "how fast is it, as ratios taken in one run",
 }

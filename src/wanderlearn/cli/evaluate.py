@@ -75,7 +75,7 @@ class Command:
         """Load, evaluate, show."""
         self._check()
         from wanderlearn.answers import METRICS, compare, read_answers, write_answers
-        from wanderlearn.evaluate import evaluate_with_answers
+        from wanderlearn.evaluate import evaluate_with_answers, offline_reference
         from wanderlearn.model import about_model, load_model
         from wanderlearn.progress import track
         from wanderlearn.results import write_result
@@ -86,7 +86,7 @@ class Command:
         model, about = load_model(weights), about_model(weights)
         origin = _origin(model, about, run, weights)
         if self.offline:
-            model, origin = _offline(model), replace(origin, learner=OFFLINE)
+            model, origin = offline_reference(model), replace(origin, learner=OFFLINE)
         other = None if self.compare is None else read_answers(self.compare)
         world, manifest = self._sequences(about)
         result, answers = evaluate_with_answers(
@@ -143,15 +143,6 @@ class Command:
         config = replace(RoamingConfig(), semi=semi, shuffle=self.shuffle)
         world = open_world(name, self.split, config, self.source)
         return world, draw_manifest(world, self.seed, self.sequences)
-
-
-def _offline(model: Model) -> Model:
-    """The same encoder, with offline logistic regression in the learner's place."""
-    from wanderlearn.learners.offline import OfflineConfig, OfflineLR
-    from wanderlearn.model import Model
-
-    learner = OfflineConfig(features=model.config.learner.features)
-    return Model(replace(model.config, learner=learner), model.encoder, OfflineLR(learner))
 
 
 def _whose(result: dict[str, Any]) -> str:

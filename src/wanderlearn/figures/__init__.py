@@ -1,0 +1,1 @@
+"""The paper's figures: for each, a function that counts and a function that draws what was counted."""
