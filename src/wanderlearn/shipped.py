@@ -13,6 +13,7 @@ from wanderlearn.model import Model, ModelConfig, load_model
 __all__ = ["Pixels", "demo_learners", "find_encoder", "find_weights", "raw_pixels", "shipped_weights"]
 
 FOLDER: Final = Path(__file__).parent / "weights"
+ENCODERS: Final = FOLDER / "encoders"
 
 
 class Pixels(nn.Module):
@@ -58,9 +59,14 @@ def find_weights(name: str) -> Path:
 
 
 def find_encoder(name: str) -> Path:
-    """As `find_weights`, but of a run folder what its pretraining gave, if it did any."""
-    pretrained = Path(name) / "pretrained" / "model.safetensors"
-    return pretrained if pretrained.exists() else find_weights(name)
+    """As `find_weights`, but of a run folder what its pretraining gave, if it did any.
+
+    A pretrained encoder of a world that comes with the package has that world's name.
+    """
+    pretrained, shipped = Path(name) / "pretrained" / "model.safetensors", ENCODERS / f"{name}.safetensors"
+    if pretrained.exists():
+        return pretrained
+    return shipped if shipped.exists() and not Path(name).exists() else find_weights(name)
 
 
 def demo_learners() -> dict[str, Model]:

@@ -1,0 +1,56 @@
+"""The rows of the Omniglot table, one after the other, all from one pretrained encoder.
+
+    python benchmarks/omniglot.py                        every method, supervised and semi-supervised
+    python benchmarks/omniglot.py cpm-omniglot           this row only
+    python benchmarks/omniglot.py --runs DIR --encoder NAME
+
+Each row is trained by its preset (an interrupted run goes on where it was), evaluated on the 2,000 sequences
+of seed 0, and written to results/NAME.json; then the tables of docs/methods/ and REPRODUCIBILITY.md are made
+anew. A row whose result is there is not done again: delete it to start over.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from wanderlearn.presets import PRESETS
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+WANDER = [sys.executable, "-c", "from wanderlearn.cli import main; main()"]
+ROWS = [name for name in PRESETS if "-omniglot" in name]
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    asked.add_argument("rows", nargs="*", metavar="PRESET", help=f"of {', '.join(ROWS)}")
+    asked.add_argument("--runs", type=Path, default=ROOT / "runs", help="where run folders are kept")
+    asked.add_argument(
+        "--encoder", default="omniglot", help="what all rows start with (see `wander train --help`)"
+    )
+    asked.add_argument("--seed", type=int, default=0, help="of training; others than 0 end in -seedN")
+    words = asked.parse_args()
+    if unknown := set(words.rows) - set(ROWS):
+        asked.error(f"there is no row {', '.join(sorted(unknown))}")
+    for name in words.rows or ROWS:
+        row(name, words.runs, words.encoder, words.seed)
+    for script in ("method_pages.py", "reproducibility.py"):
+        subprocess.run([sys.executable, str(ROOT / "benchmarks" / script)], check=True)
+
+
+def row(name: str, runs: Path, encoder: str, seed: int) -> None:
+    """Train and evaluate one row, unless its result is there."""
+    ending = f"-seed{seed}" if seed else ""
+    run, result = runs / f"{name}{ending}", RESULTS / f"{name}{ending}.json"
+    if result.exists():
+        return
+    words = ["--runs", str(runs), "--name", run.name, "--encoder", encoder]
+    words += ["--train.seed", str(seed)] * bool(seed) + ["--resume"] * run.exists()
+    subprocess.run([*WANDER, "train", name, *words], check=True)
+    answers = ["--answers", str(run / "answers.npz")]
+    subprocess.run([*WANDER, "evaluate", str(run), "--json", str(result), *answers], check=True)
+
+
+if __name__ == "__main__":
+    main()
