@@ -207,7 +207,7 @@ def test_every_row_of_the_ablations_has_a_place(tmp_path: Path, capsys: pytest.C
     assert all(row["ap"] is None for row in table["architecture"] + table["semi_supervised"])
     assert len(table["missing"]) == len(set(table["missing"])) == 15
     trained = {command.split()[2] for command in table["missing"]}
-    assert trained == ABLATION_PRESETS.keys() | {"cpm-omniglot-semi", "protonet-omniglot-semi"}
+    assert trained == ABLATION_PRESETS.keys() | {"cpm-omniglot-semi"}
     assert (
         "wander train no-metric-omniglot-semi && wander evaluate runs/no-metric-omniglot-semi --split val "
         f"--json {tmp_path}/ablations/no-metric-omniglot-semi.json" in table["missing"]

@@ -16,6 +16,7 @@ from wanderlearn.learners.cpm import CPMConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.model import about_model
 from wanderlearn.presets import ABLATION_PRESETS, PRESETS, Preset, ablation_preset
+from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.train import train
 
 
@@ -44,9 +45,10 @@ def test_any_field_can_be_changed_from_the_command_line(told: list[Preset]) -> N
 
 def test_pretraining_can_be_added_and_left_out(told: list[Preset]) -> None:
     main(["train", "protonet-glyphs", "--pretrain.minutes", "2"])
-    main(["train", "imp-omniglot-semi", "--pretrain.minutes", "0"])
+    main(["train", "imp-omniglot-semi", "--pretrain.epochs", "0"])
     main(["train", "imp-omniglot-semi"])
-    assert [preset.pretrain and preset.pretrain.minutes for preset in told] == [2.0, None, 30.0]
+    assert told[0].pretrain == PretrainConfig(minutes=2.0)
+    assert told[1] == replace(PRESETS["imp-omniglot-semi"], pretrain=None)
     assert told[2] == PRESETS["imp-omniglot-semi"]
 
 
@@ -55,11 +57,10 @@ def test_an_ablation_is_trained_by_its_name(told: list[Preset]) -> None:
     main(["train", "semi-online-protonet-omniglot-semi"])
     cpm, protonet = PRESETS["cpm-omniglot-semi"], PRESETS["protonet-omniglot-semi"]
     learner = CPMConfig(metric=False, memory="average", similarity="euclidean")
-    encoder = replace(cpm.model.encoder, last_relu=True)  # Euclidean: with it, as ProtoNet
     assert told[0] == replace(
         cpm,
         name="no-metric-omniglot-semi",
-        model=replace(cpm.model, encoder=encoder, learner=learner),
+        model=replace(cpm.model, learner=learner),
         train=replace(cpm.train, steps=7),
     )
     without = ProtoNetConfig(self_write=False, write_thresholds=False)
@@ -71,15 +72,14 @@ def test_an_ablation_is_trained_by_its_name(told: list[Preset]) -> None:
 def test_rows_of_the_ablation_tables_are_trained_once() -> None:
     assert len(ABLATIONS) == 15  # 10 and 8 rows, of which 3 are in both
     assert ablation_preset("cpm-gau-cos") is PRESETS["cpm-omniglot-semi"]
-    assert ablation_preset("online-protonet") is PRESETS["protonet-omniglot-semi"]
-    assert len(ABLATION_PRESETS) == 13
+    assert len(ABLATION_PRESETS) == 14
     assert not ABLATION_PRESETS.keys() & PRESETS.keys()
     assert all(name.endswith("-omniglot-semi") for name in ABLATION_PRESETS)
     for name, preset in ABLATION_PRESETS.items():
         learner = preset.model.learner
         assert isinstance(learner, CPMConfig | ProtoNetConfig)
         assert name == f"{slug_of(learner)}-omniglot-semi"
-        assert preset.model.encoder.last_relu == (learner.similarity == "euclidean")
+        assert not preset.model.encoder.last_relu
     assert "(paper: validation AP 93.61)" in ABLATION_PRESETS["no-metric-omniglot-semi"].about
     assert "(paper: validation AP 90.83)" in ABLATION_PRESETS["semi-online-protonet-omniglot-semi"].about
 
