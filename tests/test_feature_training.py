@@ -13,9 +13,9 @@ from wanderlearn.feature_training import FeaturesConfig, FeatureTraining, kept_f
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.loss import sequence_loss
 from wanderlearn.model import ModelConfig, about_model, build, load_model, save_model, take_encoder
-from wanderlearn.presets import Preset
+from wanderlearn.presets import PRESETS, Preset
 from wanderlearn.pretrain import PretrainConfig
-from wanderlearn.shipped import find_encoder, find_weights
+from wanderlearn.shipped import find_encoder, find_weights, shipped_weights
 from wanderlearn.train import train
 from wanderlearn.worlds import Roaming
 
@@ -99,6 +99,19 @@ def test_another_runs_encoder_is_taken_with_the_seconds_it_cost(tmp_path: Path) 
     cost = take_encoder(encoder, build(preset.model))
     progress = about_model(tmp_path / "second" / "last" / "model.safetensors")["progress"]
     assert progress["total_seconds"] > cost > 0
+
+
+def test_an_encoder_of_omniglot_comes_with_the_package(tmp_path: Path) -> None:
+    preset = PRESETS["cpm-omniglot"]
+    model, before = build(preset.model), build(preset.model)
+    seconds = take_encoder(find_encoder("omniglot"), model)
+    assert 60 < seconds < 3 * 3600
+    taken, fresh = next(model.encoder.parameters()), next(before.encoder.parameters())
+    assert not torch.equal(taken, fresh)
+    assert float(dict(model.encoder.named_buffers())["blocks.0.average_weight"]) > 0.99  # it has seen a lot
+    assert "omniglot" not in shipped_weights()  # an encoder is no learner
+    picture = torch.rand(1, 1, 28, 28) * 2 - 1
+    assert model.eval().encoder(picture).shape == (1, 64)
 
 
 def test_an_encoder_that_does_not_fit_is_a_sentence(tmp_path: Path) -> None:
