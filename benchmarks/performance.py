@@ -57,7 +57,7 @@ def _measured_on(machine: dict[str, Any]) -> str:
 
 def _overview(bench: dict[str, dict[str, Any]]) -> str:
     sampler, encoder, train = bench["sampler"], bench["encoder"], bench["train"]
-    evaluate, step = bench["evaluate"], bench["step"]
+    evaluate, step, agent = bench["evaluate"], bench["step"], bench["agent"]
     rows = [
         ["sequences drawn per second, one core", sampler["sequences_per_second"], "800 or more"],
         ["... with pictures", sampler["sequences_with_pictures_per_second"], "250 or more"],
@@ -71,6 +71,10 @@ def _overview(bench: dict[str, dict[str, Any]]) -> str:
         ["evaluation over encoder, few labels", evaluate["evaluation_over_encoder_semi"], ""],
         ["one live meeting over encoder, 50 classes", step["meeting_over_encoder"], "1.5 or less"],
         ["exponent of a meeting's cost in classes", step["growth_exponent"], "about 1 or less"],
+        ["an agent's look and tell over encoder, 50 classes", agent["meeting_over_encoder"], "1.5 or less"],
+        ["... over its encoder with folded weights", agent["meeting_over_frozen_encoder"], ""],
+        ["... at 100,000 classes, milliseconds", agent["ms_at_100000_classes"], "20 or less"],
+        ["... without a label", agent["unlabelled_ms_at_100000_classes"], ""],
     ]
     return markdown_table(["what", "measured", "wanted"], rows)
 

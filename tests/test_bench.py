@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from tests.tiny_world import tiny_pictures
+from wanderlearn.bench.agent import bench_agent
 from wanderlearn.bench.encoder import bench_encoder
 from wanderlearn.bench.evaluate import bench_evaluate
 from wanderlearn.bench.measure import interleaved, measured_on, median_ratio, noise_pictures, repeated
@@ -91,6 +92,7 @@ def benches() -> dict[str, dict[str, Any]]:
         "train": bench_train(METHODS, tiny_pictures(), roaming=SHORT, **few),
         "evaluate": bench_evaluate(tiny_pictures("test"), roaming=SHORT, batches=1, **few),
         "step": bench_step(classes=5, growth=(5, 10, 20), meetings=1, rounds=1),
+        "agent": bench_agent(classes=5, many=70, meetings=1, few=1, rounds=1),
     }
 
 
@@ -103,6 +105,7 @@ def test_every_figure_is_above_zero(benches: dict[str, dict[str, Any]]) -> None:
         "train": {"step_over_encoder", "step_over_encoder_semi", "encoder_seconds", "peak_memory_gb"},
         "evaluate": {"sequences_per_second", "evaluation_over_encoder"},
         "step": {"meeting_over_encoder", "growth", "growth_exponent"},
+        "agent": {"meeting_over_encoder", "ms_at_100000_classes"},
     }
     for name, keys in wanted.items():
         assert keys <= benches[name].keys()

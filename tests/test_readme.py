@@ -12,7 +12,8 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 
 
-def test_python_of_the_readme_runs() -> None:
+def test_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # it saves something
     for block in re.findall(r"```python\n(.*?)```", PAGES[0].read_text(), re.S):
         exec(compile(block, "README.md", "exec"), {})
 

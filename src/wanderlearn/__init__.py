@@ -11,6 +11,7 @@ from wanderlearn._version import __version__
 from wanderlearn.errors import WanderError
 
 if TYPE_CHECKING:
+    from wanderlearn.agent import Agent, load, weights
     from wanderlearn.checks import check_learner
     from wanderlearn.learners.answer import Answers, Learner
     from wanderlearn.model import Model, build, load_model, save_model
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NEW",
     "UNLABELED",
+    "Agent",
     "Answers",
     "Learner",
     "Model",
@@ -29,13 +31,16 @@ __all__ = [
     "__version__",
     "build",
     "check_learner",
+    "load",
     "load_model",
     "open_world",
     "save_model",
     "shipped_weights",
+    "weights",
 ]
 
 _HOME = {
+    "agent": ("Agent", "load", "weights"),
     "checks": ("check_learner",),
     "learners.answer": ("Answers", "Learner"),
     "model": ("Model", "build", "load_model", "save_model"),

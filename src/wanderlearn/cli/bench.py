@@ -20,6 +20,7 @@ BENCHES = {
     "train": "a whole training step over the encoder's own forward and backward",
     "evaluate": "sequences evaluated per second, over the encoder's own forward",
     "step": "one live meeting over the encoder on one picture, and how it grows with classes",
+    "agent": "look and tell of a live agent, over the encoder and at 100,000 classes, on one thread",
 }
 
 
@@ -27,8 +28,8 @@ BENCHES = {
 class Command:
     """Measure speed, as ratios taken in one run: the encoder is the floor everything is measured by.
 
-    sampler, encoder, train, evaluate and step; without a name, all of them (some minutes). The pictures are
-    random pixels, so nothing needs to be downloaded. Leave the machine alone meanwhile.
+    sampler, encoder, train, evaluate, step and agent; without a name, all of them (some minutes). Pictures
+    are random pixels, so nothing needs to be downloaded. Leave the machine alone meanwhile.
 
     Examples:
       wander bench sampler
@@ -37,7 +38,7 @@ class Command:
     """
 
     name: tyro.conf.Positional[str] = "all"
-    """sampler, encoder, train, evaluate, step or all."""
+    """sampler, encoder, train, evaluate, step, agent or all."""
     learner: tuple[str, ...] = ()
     """For train: measure these too (protonet, matchingnet, imp, lstm, dnc, oml-u, oml-u-plus)."""
     threads: int | None = None

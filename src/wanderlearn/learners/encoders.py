@@ -6,8 +6,9 @@ the weights change sign first), so pooling comes first and the rest works on a q
 statistics still are those of all positions before pooling. Gradients are written by hand and exact.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from jaxtyping import Float
@@ -71,6 +72,29 @@ class Conv4(nn.Module):
             return self._encode(images)
         return torch.cat([self._encode(some) for some in torch.split(images, PICTURES)])
 
+    def frozen(self) -> Callable[[Float[Tensor, "N C H W"]], Float[Tensor, "N F"]]:
+        """Evaluation with the weights of now, folded once, not at every call: half the time for one picture.
+
+        For pictures of the configured size that need no gradient.
+        """
+        config = self.config
+        by_windows = [config.in_channels <= 4 and config.image_size % 2 == 0] + [False] * config.blocks
+        with torch.no_grad():
+            folded: list[tuple[Any, Tensor, Tensor, bool]] = []
+            for block, windows in zip(self.blocks, by_windows, strict=False):
+                weight, offset = cast(_Block, block).fold(windows)
+                if not windows:  # the layout that convolution would bring them to every time
+                    weight = weight.contiguous(memory_format=torch.channels_last)
+                folded.append((block, weight, offset, windows))
+
+        def encode(images: Float[Tensor, "N C H W"]) -> Float[Tensor, "N F"]:
+            x = images
+            for block, weight, offset, windows in folded:
+                x = block.apply_folded(x, weight, offset, windows)
+            return x.flatten(1)
+
+        return encode
+
     def _encode(self, images: Float[Tensor, "N C H W"]) -> Float[Tensor, "N F"]:
         x = images
         for block in self.blocks:
@@ -115,16 +139,23 @@ class _Block(nn.Module):
         return out
 
     def _evaluate(self, x: Tensor, by_windows: bool) -> Tensor:
-        """With the running averages: an affine map, which the weights can absorb."""
+        return self.apply_folded(x, *self.fold(by_windows), by_windows)
+
+    def fold(self, by_windows: bool) -> tuple[Tensor, Tensor]:
+        """Weights and offset that absorb the running averages, which are an affine map."""
         seen = self.average_weight > 0  # if nothing was seen yet, normalise by nothing: mean 0, variance 1
         weight = torch.where(seen, self.average_weight, 1.0)
         variance = torch.where(seen, self.average_variance / weight, 1.0)
         gain = self.scale * (variance + self.eps).rsqrt()  # [K]
         offset = self.shift - self.average_mean / weight * gain  # [K]
         folded = self.weight * gain[:, None, None, None]
+        return (_spread(folded) if by_windows else folded), offset
+
+    def apply_folded(self, x: Tensor, folded: Tensor, offset: Tensor, by_windows: bool) -> Tensor:
+        """The block in evaluation, by what `fold` gave."""
         if by_windows:
             windows = _windows(x)  # [N, h, w, 16 C]
-            y = (windows @ _spread(folded)).view(*windows.shape[:3], 4, -1)  # [N, h, w, 4, K]
+            y = (windows @ folded).view(*windows.shape[:3], 4, -1)  # [N, h, w, 4, K]
             pooled = (y.amax(-2) + offset).permute(0, 3, 1, 2)  # [N, K, h, w]
         else:
             pooled = F.max_pool2d(F.conv2d(x, folded, offset, padding=1), 2)  # [N, K, h, w]
