@@ -49,8 +49,10 @@ def test_look_then_tell_is_a_step_of_the_learner(kind: str, seed: int, labelled:
         reading = answer.meeting.reading
         assert reading is not None
         scale = 1 + wanted.scores[0, :known].abs().numpy()
-        assert np.abs((reading.scores - wanted.scores[0, :known].numpy()) / scale).max(initial=0) < 1e-5
-        assert reading.novelty == pytest.approx(float(wanted.novelty), rel=1e-5, abs=1e-4)
+        assert (
+            np.abs((reading.scores - wanted.scores[0, :known].numpy()) / scale).max(initial=0) < 1e-4
+        )  # the contract
+        assert reading.novelty == pytest.approx(float(wanted.novelty), rel=1e-4, abs=1e-3)
         assert answer.new == (not known or reading.novelty > 0)
         agent.tell(answer, name)
     assert agent.labels == tuple(slots)
