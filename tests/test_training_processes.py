@@ -1,5 +1,6 @@
 """A run in a process of its own: interrupted, killed, stopped, and always going on."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from tests.tiny_runs import PROTONET, log_of, pictures, tiny_preset
@@ -33,6 +35,7 @@ def start(folder: Path, *more: str, workers: int = 0) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", SCRIPT.format(workers=workers), str(folder), *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here,
+        start_new_session=True,
     )  # fmt: skip
 
 
@@ -94,8 +97,22 @@ def test_a_real_process_is_interrupted_killed_and_stopped_and_always_goes_on(tmp
     compare_with_uninterrupted(folder)
 
 
-def end_politely(process: subprocess.Popen[str], number: signal.Signals, folder: Path) -> None:
-    process.send_signal(number)
+@pytest.mark.skipif(sys.platform == "win32", reason="groups of processes are another thing there")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_whole_group_ends_politely_too(number: signal.Signals, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    process = start(folder, workers=2)
+    wait_for_lines(folder, 5, process)
+    end_politely(process, number, folder, group=True)
+
+
+def end_politely(
+    process: subprocess.Popen[str], number: signal.Signals, folder: Path, *, group: bool = False
+) -> None:
+    if group:  # what a terminal does on Ctrl-C, and a service manager to stop a service
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out.strip()) == (0, "interrupted"), err
     assert about_model(folder / "last" / "model.safetensors")["step"] == len(log_of(folder))

@@ -1,5 +1,6 @@
 """Batches of sequences without end, drawn ahead by background workers."""
 
+import signal
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -39,9 +40,20 @@ def batches(
     if workers == 0:
         return (numbered[n] for n in range(start, last))
     loader = DataLoader(
-        numbered, batch_size=None, sampler=range(start, last), num_workers=workers, collate_fn=_as_it_is
+        numbered,
+        batch_size=None,
+        sampler=range(start, last),
+        num_workers=workers,
+        collate_fn=_as_it_is,
+        worker_init_fn=_steadfast,
     )
     return cast(Iterator[Batch], iter(loader))
+
+
+def _steadfast(_: int) -> None:
+    """Signals come to the whole group, from a terminal or a service manager: the main process decides."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _as_it_is(batch: Any) -> Any:
