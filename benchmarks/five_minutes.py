@@ -36,7 +36,7 @@ MINUTES, SEQUENCES = 5, 2000
 # The paper found that the DNC needs an encoder that was trained before, with a prototypical network. Five
 # minutes are too short to do that as well, so these two start with the one that comes with the package.
 ENCODERS = {"lstm": "protonet-glyphs", "dnc": "protonet-glyphs"}
-COLUMNS = ("learner", "AP", "untrained", "guessing", "over untrained", "over guessing", "steps")
+COLUMNS = ("learner", "AP", "untrained", "guessing", "over untrained", "over guessing", "steps on sequences")
 
 
 class Guessing(nn.Module):
