@@ -52,7 +52,7 @@ def test_look_then_tell_is_a_step_of_the_learner(kind: str, seed: int, labelled:
         assert (
             np.abs((reading.scores - wanted.scores[0, :known].numpy()) / scale).max(initial=0) < 1e-4
         )  # the contract
-        assert reading.novelty == pytest.approx(float(wanted.novelty), rel=1e-4, abs=1e-3)
+        assert reading.novelty == pytest.approx(float(wanted.novelty), rel=1e-4, abs=1e-4)
         assert answer.new == (not known or reading.novelty > 0)
         agent.tell(answer, name)
     assert agent.labels == tuple(slots)

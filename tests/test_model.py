@@ -165,7 +165,10 @@ def test_every_preset_survives_json_and_can_be_built(preset: Preset) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"learner": {"kind": "oracle"}}, "kind 'oracle'.*knows cpm, dnc, imp, lstm, .*protonet"),
+        (
+            {"learner": {"kind": "oracle"}},
+            "kind 'oracle'.*knows cpm, dnc, imp, lstm, matchingnet, offline, oml, protonet",
+        ),
         ({"learner": to_json(CPM) | {"wings": 2}}, "does not know: wings"),
         ({"learner": to_json(CPM) | {"units": "many"}}, r"units cannot be 'many'.*int"),
         ({"learner": to_json(CPM) | {"units": True}}, r"units cannot be True"),

@@ -97,7 +97,6 @@ def test_a_real_process_is_interrupted_killed_and_stopped_and_always_goes_on(tmp
     compare_with_uninterrupted(folder)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="groups of processes are another thing there")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_the_whole_group_ends_politely_too(number: signal.Signals, tmp_path: Path) -> None:
     folder = tmp_path / "run"

@@ -1,7 +1,7 @@
 """The live memory of Online IMP: clusters, named and unnamed."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from wanderlearn.agent.memory import (
     squared_distances,
     with_room,
 )
+from wanderlearn.agent.rows import LiveRows
 from wanderlearn.learners.answer import CERTAINLY_NEW
 from wanderlearn.learners.imp import OnlineIMP
 from wanderlearn.learners.matchingnet import FLOOR
@@ -24,7 +25,7 @@ from wanderlearn.worlds.sequence import UNLABELED
 __all__ = ["LiveClusters"]
 
 
-class LiveClusters:
+class LiveClusters(LiveRows[OnlineIMP]):
     """Means, how many joined them, and their slots (UNLABELED where a cluster has no name yet).
 
     Forgetting a class drops its clusters. Merging gives the clusters of one class to the other. A label told
@@ -32,18 +33,9 @@ class LiveClusters:
     """
 
     def __init__(self, learner: OnlineIMP) -> None:
-        self.learner = learner
-        self.classes = 0
-        self.kept = 0
-        self.moment = object()
+        super().__init__(learner)
         self.mean = np.zeros((0, learner.feature_dim), np.float32)  # [room, D]
         self.items = np.zeros(0, np.float32)  # [room]
-        self.slots = np.zeros(0, np.int64)  # [room]
-
-    def look(self, feature: Floats, afresh: bool = False) -> Reading:
-        """Compare with every cluster."""
-        del afresh  # there is no context
-        return self.read(feature)
 
     def read(self, trace: Floats) -> Reading:
         """What is to be said now of a meeting."""
@@ -71,10 +63,6 @@ class LiveClusters:
         )  # [1, 1, N]
         closeness: Floats = of_each[0, 0].numpy()
         return closeness
-
-    def feature_of(self, trace: Floats) -> Floats:
-        """The encoder's feature of a meeting."""
-        return trace
 
     def meet(self, trace: Floats, slot: int | None, reading: Reading | None = None) -> None:
         """Join a cluster or open one, as the learner chooses."""
@@ -104,29 +92,6 @@ class LiveClusters:
         self.slots = with_room(self.slots, n)
         self.mean[n], self.items[n], self.slots[n] = 0, 0, UNLABELED
         self.kept += 1
-
-    def forget(self, slot: int) -> None:
-        """Drop the clusters of a class. The last class moves into its slot."""
-        stays = self.slots[: self.kept] != slot  # [N]
-        self.mean, self.items = self.mean[: self.kept][stays], self.items[: self.kept][stays]
-        self.slots = self.slots[: self.kept][stays]
-        self.kept, self.classes = len(self.slots), self.classes - 1
-        self.slots[self.slots == self.classes] = slot
-        self.moment = object()
-
-    def merge(self, kept: int, gone: int) -> None:
-        """Give the clusters of one class to the other."""
-        slots = self.slots[: self.kept]
-        slots[slots == gone] = kept
-        self.classes -= 1
-        slots[slots == self.classes] = gone
-        self.moment = object()
-
-    def copy(self) -> Self:
-        """A copy that shares nothing that changes."""
-        twin = type(self)(self.learner)
-        twin.restore({name: part.copy() for name, part in self.arrays().items()}, self.classes)
-        return twin
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The clusters."""

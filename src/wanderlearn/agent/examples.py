@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from math import log
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,30 +17,22 @@ from wanderlearn.agent.memory import (
     squared_distances,
     with_room,
 )
+from wanderlearn.agent.rows import LiveRows
 from wanderlearn.learners.answer import CERTAINLY_NEW
 from wanderlearn.learners.matchingnet import FLOOR, OnlineMatchingNet
 
 __all__ = ["LiveExamples"]
 
 
-class LiveExamples:
+class LiveExamples(LiveRows[OnlineMatchingNet]):
     """The features that were told, with their slots. What is told without a label leaves nothing behind.
 
     Forgetting a class drops its examples. Merging gives the examples of one class to the other.
     """
 
     def __init__(self, learner: OnlineMatchingNet) -> None:
-        self.learner = learner
-        self.classes = 0
-        self.kept = 0
-        self.moment = object()
+        super().__init__(learner)
         self.features = np.zeros((0, learner.feature_dim), np.float32)  # [room, D]
-        self.slots = np.zeros(0, np.int64)  # [room]
-
-    def look(self, feature: Floats, afresh: bool = False) -> Reading:
-        """Compare with every example."""
-        del afresh  # there is no context
-        return self.read(feature)
 
     def read(self, trace: Floats) -> Reading:
         """What is to be said now of a meeting."""
@@ -63,10 +55,6 @@ class LiveExamples:
         scores = np.log(np.maximum(p, FLOOR))
         return Reading(scores, distances, novelty, nearest, threshold, feature, self.moment)
 
-    def feature_of(self, trace: Floats) -> Floats:
-        """The encoder's feature of a meeting."""
-        return trace
-
     def meet(self, trace: Floats, slot: int | None, reading: Reading | None = None) -> None:
         """Keep the example, if its class is told."""
         del reading
@@ -80,28 +68,6 @@ class LiveExamples:
         self.kept += 1
         self.classes = max(self.classes, slot + 1)
         self.moment = object()
-
-    def forget(self, slot: int) -> None:
-        """Drop the examples of a class. The last class moves into its slot."""
-        stays = self.slots[: self.kept] != slot  # [N]
-        self.features, self.slots = self.features[: self.kept][stays], self.slots[: self.kept][stays]
-        self.kept, self.classes = len(self.slots), self.classes - 1
-        self.slots[self.slots == self.classes] = slot
-        self.moment = object()
-
-    def merge(self, kept: int, gone: int) -> None:
-        """Give the examples of one class to the other."""
-        slots = self.slots[: self.kept]
-        slots[slots == gone] = kept
-        self.classes -= 1
-        slots[slots == self.classes] = gone
-        self.moment = object()
-
-    def copy(self) -> Self:
-        """A copy that shares nothing that changes."""
-        twin = type(self)(self.learner)
-        twin.restore({name: part.copy() for name, part in self.arrays().items()}, self.classes)
-        return twin
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The examples."""
