@@ -390,7 +390,8 @@ def test_a_record_holds_a_change(sequence: int, change_: Any) -> None:
     assert found.packed is not None
     number, back = unpack(found.packed)
     assert number == sequence
-    assert type(back) is type(change_)
-    values: Any = back
-    for one, other in zip(values, change_, strict=True):
+    assert type(back).__name__ == type(change_).__name__
+    values: tuple[Any, ...] = tuple(back)
+    wanted: tuple[Any, ...] = tuple(change_)
+    for one, other in zip(values, wanted, strict=True):
         assert np.array_equal(one, other) if isinstance(other, np.ndarray) else one == other
