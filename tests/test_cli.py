@@ -28,7 +28,21 @@ def test_overview_and_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "data", "sample", "train", "evaluate", "table", "figure", "check", "bench"]
+    "command",
+    [
+        "demo",
+        "data",
+        "sample",
+        "train",
+        "evaluate",
+        "table",
+        "figure",
+        "export",
+        "serve",
+        "rooms",
+        "check",
+        "bench",
+    ],
 )
 def test_every_command_explains_itself(command: str) -> None:
     told = wander(command, "--help")

@@ -23,6 +23,9 @@ COMMANDS = {
     "evaluate": "score a trained learner on sequences it has never seen",
     "table": "the paper's main table, ours beside the paper's",
     "figure": "the paper's figures, of any learner",
+    "export": "write a trained learner as ONNX, for machines without Python",
+    "serve": "sort your own pictures in the browser, with an assistant that learns",
+    "rooms": "homes to wander in: build one and see it",
     "check": "does your own learner keep the contract?",
     "bench": "how fast is it, as ratios taken in one run",
 }
