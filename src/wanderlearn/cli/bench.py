@@ -20,6 +20,7 @@ BENCHES = {
     "train": "a whole training step over the encoder's own forward and backward",
     "evaluate": "sequences evaluated per second, over the encoder's own forward",
     "step": "one live meeting over the encoder on one picture, and how it grows with classes",
+    "rooms": "frames of a home drawn per second on one core, and how many ids a ray cast agrees with",
     "agent": "look and tell of a live agent, over the encoder and at 100,000 classes, on one thread",
 }
 
@@ -28,8 +29,8 @@ BENCHES = {
 class Command:
     """Measure speed, as ratios taken in one run: the encoder is the floor everything is measured by.
 
-    sampler, encoder, train, evaluate, step and agent; without a name, all of them (some minutes). Pictures
-    are random pixels, so nothing needs to be downloaded. Leave the machine alone meanwhile.
+    sampler, encoder, train, evaluate, step, rooms and agent; without a name, all of them (some minutes).
+    Pictures are random pixels, so nothing needs to be downloaded. Leave the machine alone meanwhile.
 
     Examples:
       wander bench sampler
@@ -38,7 +39,7 @@ class Command:
     """
 
     name: tyro.conf.Positional[str] = "all"
-    """sampler, encoder, train, evaluate, step, agent or all."""
+    """sampler, encoder, train, evaluate, step, rooms, agent or all."""
     learner: tuple[str, ...] = ()
     """For train: measure these too (protonet, matchingnet, imp, lstm, dnc, oml-u, oml-u-plus)."""
     threads: int | None = None
