@@ -173,7 +173,7 @@ def test_every_preset_survives_json_and_can_be_built(preset: Preset) -> None:
         ({"learner": to_json(CPM) | {"units": "many"}}, r"units cannot be 'many'.*int"),
         ({"learner": to_json(CPM) | {"units": True}}, r"units cannot be True"),
         ({"learner": to_json(CPM) | {"memory": "elephant"}}, "memory cannot be 'elephant'; choose one of"),
-        ({"encoder": None}, "encoder should be of kind 'conv4'"),
+        ({"encoder": None}, "encoder cannot be None"),
     ],
 )
 def test_json_that_is_not_a_model_config_is_refused(change: dict[str, Any], sentence: str) -> None:

@@ -114,8 +114,11 @@ class SinglePictures:
         self.class_of = pictures.class_of
         self.margin = config.crop_padding if config.crop != "none" else 0
         self.side = int(config.occlusion * pictures.images.shape[2])
+        self.vectors = pictures.images.dtype == np.float32
         around = (self.margin, self.margin)
-        padded = np.pad(pictures.images, ((0, 0), (0, 0), around, around))  # [N, C, H + 2m, W + 2m]
+        padded = pictures.images  # if nothing is to be cropped it stays where it is, perhaps in a file
+        if self.margin:
+            padded = np.pad(padded, ((0, 0), (0, 0), around, around))  # [N, C, H + 2m, W + 2m]
         self.windows = sliding_window_view(
             padded, pictures.images.shape[2:], axis=(2, 3)
         )  # [N, C, 2m+1, 2m+1, H, W]
@@ -134,6 +137,8 @@ class SinglePictures:
 
     def shown(self, chosen: npt.NDArray[np.int64], stream: str, index: int) -> Float[Tensor, "N C H W"]:
         """These pictures in [-1, 1], cropped and hidden by the random numbers of a stream at an index."""
+        if self.vectors:  # nothing to crop, to bend or to hide
+            return torch.from_numpy(self.windows[chosen, :, self.margin, self.margin])
         size, shifts = len(chosen), 2 * self.margin + 1
         down, right, top, left = uniforms(self.seed, stream, index, Purpose.PIXELS, 4 * size).reshape(4, size)
         row, column = (down * shifts).astype(int), (right * shifts).astype(int)

@@ -89,7 +89,13 @@ def train(
     identity = to_json(preset) | {"pictures": {split: some.digest for split, some in seen.items()}}
     if encoder is not None:
         identity |= {"encoder": digest_of(encoder)}
-    about = {"preset": preset.name, "world": preset.world, "semi": preset.roaming.semi, "seed": config.seed}
+    about = {
+        "preset": preset.name,
+        "world": preset.world,
+        "semi": preset.roaming.semi,
+        "roaming": to_json(preset.roaming),
+        "seed": config.seed,
+    }
     with ExitStack() as stack:
         run = stack.enter_context(open_run(run_dir, identity, about, resume=resume))
         interrupt = stack.enter_context(interruptible())

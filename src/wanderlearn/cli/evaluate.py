@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from wanderlearn.cli.output import put_json
+from wanderlearn.cli.process import ProcessOptions
 from wanderlearn.errors import WanderError
 
 if TYPE_CHECKING:
@@ -37,12 +38,13 @@ class Command:
       wander evaluate runs/mine --answers mine.npz
       wander evaluate runs/other --compare mine.npz
       wander evaluate protonet-glyphs --offline --sequences 200
+      wander evaluate runs/protonet-mine --world folder:my/pictures --sequences 200
     """
 
     learner: tyro.conf.Positional[str]
     """A run folder (its best weights), a .safetensors file, or the name of weights in the package."""
     world: str | None = None
-    """glyphs or omniglot (default: where it was trained)."""
+    """glyphs, omniglot or a place of yours such as folder:PATH (default: where it was trained)."""
     split: str = "test"
     """train, val or test."""
     sequences: int = 2000
@@ -70,6 +72,7 @@ class Command:
     """Compare with these answers of another learner to the same sequences (paired bootstrap)."""
     source: Annotated[Path | None, tyro.conf.arg(name="from")] = None
     """Folder with the original files (omniglot)."""
+    roaming: ProcessOptions = field(default_factory=ProcessOptions)
 
     def run(self) -> None:
         """Load, evaluate, show."""
@@ -88,7 +91,7 @@ class Command:
         if self.offline:
             model, origin = offline_reference(model), replace(origin, learner=OFFLINE)
         other = None if self.compare is None else read_answers(self.compare)
-        world, manifest = self._sequences(about)
+        world, manifest = self._sequences(model, about)
         result, answers = evaluate_with_answers(
             model, world, manifest, self.batch_size, origin=origin, progress=True
         )
@@ -123,25 +126,39 @@ class Command:
         if self.answers is not None and self.answers.suffix != ".npz":
             raise WanderError(f"Answers go into a file that ends in .npz, not {self.answers.name}.")
 
-    def _sequences(self, about: dict[str, Any]) -> tuple[Roaming, Manifest]:
+    def _sequences(self, model: Model, about: dict[str, Any]) -> tuple[Roaming, Manifest]:
         """What to evaluate on: the manifest, or what the options and the weights themselves say."""
+        from wanderlearn.pictures.address import is_address
+        from wanderlearn.places import at_place, check_seen, place_roaming
         from wanderlearn.worlds import RoamingConfig, draw_manifest, open_pictures, open_world, read_manifest
 
+        trained = about.get("world")
         if self.manifest is not None:
             manifest = read_manifest(self.manifest)
-            if self.world not in (None, manifest.pictures):
+            where = self.world or manifest.pictures
+            if self.world is None and isinstance(trained, str) and is_address(trained):
+                where = trained
+            if is_address(where):
+                where = at_place(where, model.config)
+            elif self.world not in (None, manifest.pictures):
                 raise WanderError(
                     f"{self.manifest} is a manifest of {manifest.pictures}, not of {self.world}."
                 )
-            return manifest.world(open_pictures(manifest.pictures, manifest.split, self.source)), manifest
-        name = self.world or about.get("world")
+            pictures = open_pictures(where, manifest.split, self.source)
+            check_seen(model.config, pictures)
+            return manifest.world(pictures), manifest
+        name = self.world or trained
         if not isinstance(name, str):
             raise WanderError(
                 f"{self.learner} does not say which world it was trained in. Name one with --world."
             )
+        base = RoamingConfig()
+        if is_address(name):
+            name, base = at_place(name, model.config), place_roaming(about)
         semi = self.semi or (bool(about.get("semi")) and not self.supervised)
-        config = replace(RoamingConfig(), semi=semi, shuffle=self.shuffle)
+        config = replace(self.roaming.applied(base), semi=semi, shuffle=self.shuffle)
         world = open_world(name, self.split, config, self.source)
+        check_seen(model.config, world.pictures)
         return world, draw_manifest(world, self.seed, self.sequences)
 
 
@@ -189,12 +206,29 @@ def _show(result: dict[str, Any]) -> None:
     for shot in metrics["shots"]["labelled"]:
         error = "" if shot["standard_error"] is None else f" ± {shot['standard_error']:.2f}"
         table.add_row(f"{shot['shots']}-shot accuracy", _figure(shot["mean"]) + error)
+    for words, value in _trust(metrics["calibration"]):
+        table.add_row(words, value)
     table.add_row("seconds per sequence", f"{result['seconds_per_sequence']:.4f}")
     table.add_row("parameters", f"{result['parameters']:,}")
     console.print(table)
     console.print(_forgetting(metrics["forgetting"]["appearance"]))
     if "compared" in result:
         console.print(_compared(result["compared"]))
+
+
+def _trust(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """How far confidences can be trusted, in words and figures."""
+    rows = [
+        ("calibration error of naming", _figure(found["naming_error"])),
+        ("calibration error of new", _figure(found["new_error"])),
+        ("area of risk over coverage (beyond best)",
+         f"{_figure(found['aurc'])} ({_figure(found['excess_aurc'])})"),
+    ]  # fmt: skip
+    rows += [
+        (f"labels accepted with {cell['risk']:g} % wrong", _figure(cell["coverage"]))
+        for cell in found["coverage_at_risk"]
+    ]
+    return rows
 
 
 def _forgetting(cells: list[dict[str, Any]]) -> Table:

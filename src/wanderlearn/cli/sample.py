@@ -1,7 +1,7 @@
 """`wander sample`: draw sequences of meetings."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from wanderlearn.cli.output import put_json
+from wanderlearn.cli.process import ProcessOptions
 from wanderlearn.errors import WanderError
 
 __all__ = ["Command"]
@@ -23,10 +24,13 @@ class Command:
       wander sample glyphs --png meetings.png
       wander sample omniglot --split test --semi --count 2000 --json -
       wander sample omniglot --split test --count 2000 --manifest test.npz
+      wander sample folder:my/pictures --png mine.png
+      wander sample 'folder:my/pictures?size=32,channels=1,least=6' --roaming.environments 3
     """
 
     world: tyro.conf.Positional[str]
-    """glyphs (embedded, offline) or omniglot."""
+    """glyphs (embedded, offline), omniglot, or a place of yours: folder:PATH (docs/folder.md),
+    imagenet:PATH, features:PATH.npy."""
     split: str = "test"
     """train, val or test."""
     semi: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -47,6 +51,7 @@ class Command:
     """Write a manifest: a file that fixes these sequences exactly."""
     source: Annotated[Path | None, tyro.conf.arg(name="from")] = None
     """Folder with the original files (omniglot)."""
+    roaming: ProcessOptions = field(default_factory=ProcessOptions)
 
     def run(self) -> None:
         """Draw, count, show."""
@@ -54,10 +59,13 @@ class Command:
             raise WanderError(f"--count must be at least 1, not {self.count}.")
         if not 0 <= self.seed < 2**63:
             raise WanderError(f"--seed must be between 0 and 2^63 - 1, not {self.seed}.")
+        from wanderlearn.pictures.address import is_address
         from wanderlearn.progress import track
         from wanderlearn.worlds import RoamingConfig, draw_manifest, open_world, statistics, write_manifest
+        from wanderlearn.worlds.named import PLACE_ROAMING
 
-        config = replace(RoamingConfig(), semi=self.semi, shuffle=self.shuffle)
+        base = PLACE_ROAMING if is_address(self.world) else RoamingConfig()
+        config = replace(self.roaming.applied(base), semi=self.semi, shuffle=self.shuffle)
         world = open_world(self.world, self.split, config, self.source)
         drawn = track(range(self.count), "drawing sequences", self.count)
         numbers = statistics((world.meetings(self.seed, i) for i in drawn), world.pictures)

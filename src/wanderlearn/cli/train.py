@@ -13,13 +13,17 @@ from rich.table import Table
 
 from wanderlearn.errors import WanderError
 from wanderlearn.feature_training import FeaturesConfig
+from wanderlearn.learners.vectors import VectorsConfig
 from wanderlearn.model import ModelConfig
-from wanderlearn.presets import ABLATION_PRESETS, PRESETS, Preset
+from wanderlearn.pictures.address import is_address, read_address
+from wanderlearn.places import at_place, model_for
+from wanderlearn.presets import ABLATION_PRESETS, METHOD_PRESETS, PRESETS, Preset
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.shipped import find_encoder
 from wanderlearn.train import Outcome, train
 from wanderlearn.worlds import RoamingConfig, open_pictures
+from wanderlearn.worlds.named import check_fit
 
 if TYPE_CHECKING:
     from wanderlearn.pictures.collection import Pictures, Split
@@ -34,12 +38,15 @@ class Options:
     """What may be said after the preset's name."""
 
     name: str
-    """Name of the run; its folder in `--runs`."""
+    """Name of the run; its folder in `--runs`. With a place of yours as the world, its name is added."""
     train: TrainConfig
     pretrain: PretrainConfig
     features: FeaturesConfig
     roaming: RoamingConfig
     model: ModelConfig
+    world: str | None = None
+    """Train in another world than the preset's: glyphs, omniglot, or a place of yours: folder:PATH,
+    'folder:PATH?size=64,channels=1' (docs/folder.md), imagenet:PATH, features:PATH.npy."""
     runs: Path = Path("runs")
     """Where run folders are kept."""
     resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -59,7 +66,7 @@ def main(args: list[str]) -> None:
         _overview()
         return
     chosen, *rest = args
-    presets = PRESETS | ABLATION_PRESETS
+    presets = METHOD_PRESETS | PRESETS | ABLATION_PRESETS
     if chosen not in presets:
         raise WanderError(f"There is no preset {chosen!r}. Choose one of {', '.join(presets)}.")
     preset = presets[chosen]
@@ -79,20 +86,45 @@ def main(args: list[str]) -> None:
         config=(tyro.conf.AvoidSubcommands,),
     )
     roaming = replace(options.roaming, shuffle=options.roaming.shuffle or options.shuffle)
+    world, model, name = _where(options, preset)
     preset = Preset(
         name=preset.name,
-        world=preset.world,
+        world=world,
         roaming=roaming,
-        model=options.model,
+        model=model,
         train=options.train,
-        pretrain=options.pretrain if options.pretrain.wanted else None,
+        pretrain=options.pretrain if options.pretrain.wanted and _has_weights(model) else None,
         features=options.features if options.features.wanted else None,
     )
     find = partial(_pictures, preset.world, options.source)
+    if is_address(world):
+        check_fit(world, [find("train"), find("val")], roaming)
     encoder = None if options.encoder is None else find_encoder(options.encoder)
-    folder = options.runs / options.name
+    folder = options.runs / name
     outcome = train(preset, folder, resume=options.resume, encoder=encoder, pictures=find)
     _tell(outcome, args)
+
+
+def _has_weights(model: ModelConfig) -> bool:
+    """Whether there is an encoder to pretrain."""
+    return not isinstance(model.encoder, VectorsConfig)
+
+
+def _where(options: Options, preset: Preset) -> tuple[str, ModelConfig, str]:
+    """The world, the model that takes its pictures, and the name of the run."""
+    world = options.world or preset.world
+    if not world:
+        raise WanderError(
+            f"The preset {preset.name} is for a world of yours: wander train {preset.name} --world "
+            f"folder:PATH, where PATH holds a folder per class. The same for worlds that come along: "
+            f"{preset.name.replace('-semi', '')}-glyphs, {preset.name.replace('-semi', '')}-omniglot."
+        )
+    if not is_address(world):
+        return world, options.model, options.name
+    named = options.name != preset.name
+    name = options.name if named else f"{preset.name}-{read_address(world).name.partition('-')[2]}"
+    world = at_place(world, options.model)
+    return world, model_for(world, options.model), name
 
 
 def _pictures(world: str, source: Path | None, split: "Split") -> "Pictures":
@@ -118,6 +150,11 @@ def _overview() -> None:
     table = Table(box=None, show_header=False, padding=(0, 2))
     for preset in PRESETS.values():
         table.add_row(preset.name, preset.about.partition(": ")[2])
+    console.print(table)
+    console.print("\nThe same methods on pictures of yours (docs/folder.md):\n", highlight=False)
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    for preset in METHOD_PRESETS.values():
+        table.add_row(f"{preset.name} --world folder:PATH", preset.about.partition(": ")[2])
     console.print(table)
     console.print(
         "\nRows of the paper's ablation tables, the rest as in CPM's preset or ProtoNet's:\n", highlight=False

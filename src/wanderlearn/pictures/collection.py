@@ -24,11 +24,12 @@ class Pictures:
 
     name: str
     split: Split
-    images: npt.NDArray[np.uint8]  # [N, C, H, W], strokes bright on black for drawings
+    images: npt.NDArray[np.uint8 | np.float32]  # [N, C, H, W]; vectors are float32, [N, D, 1, 1]
     first: npt.NDArray[np.int64]  # [classes + 1]
     family: npt.NDArray[np.int64]  # [classes], index into family_names
     class_names: Sequence[str] = field(repr=False)
     family_names: Sequence[str] = field(repr=False)
+    drawn: bool = True  # strokes bright on black, which a reader is shown dark on white
 
     @property
     def classes(self) -> int:

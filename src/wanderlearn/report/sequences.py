@@ -146,10 +146,13 @@ def _legend_lines(width: int, *, with_answers: bool) -> list[str]:
 
 
 def _ink_on_paper(world: Roaming, m: Meetings) -> npt.NDArray[np.uint8]:
-    """The pictures as the learner sees them, dark on white as a reader expects, [T, H, W] or [T, H, W, 3]."""
+    """The pictures as the learner sees them, drawings dark on white, [T, H, W] or [T, H, W, 3]."""
     seen = world.batch([m]).images[0].numpy()  # [T, C, H, W] in [-1, 1]
     grey = seen.shape[1] == 1
-    shown = np.clip((1 - seen if grey else 1 + seen) * 127.5, 0, 255).astype(np.uint8)
+    if seen.shape[1] not in (1, 3):
+        raise WanderError(f"{world.pictures.name} holds vectors, and there is no way to draw those.")
+    turned = grey and world.pictures.drawn
+    shown = np.clip((1 - seen if turned else 1 + seen) * 127.5, 0, 255).astype(np.uint8)
     return shown[:, 0] if grey else shown.transpose(0, 2, 3, 1)
 
 

@@ -1,6 +1,6 @@
 """What a met picture looks like: cropped (in training), partly hidden by a grey box, scaled to [-1, 1]."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,15 @@ class _PixelConfig(Protocol):
 
 
 def draw_pictures(
-    images: npt.NDArray[np.uint8], meetings: Meetings, config: _PixelConfig, out: npt.NDArray[np.float32]
+    images: npt.NDArray[np.uint8 | np.float32],
+    meetings: Meetings,
+    config: _PixelConfig,
+    out: npt.NDArray[np.float32],
 ) -> None:
-    """Write the pictures of one sequence, [T, C, H, W], into `out`."""
+    """Write the pictures of one sequence, [T, C, H, W], into `out`. Vectors go there as they are."""
+    if images.dtype == np.float32:
+        out[:] = images[meetings.picture]
+        return
     cropped = _crop(images[meetings.picture], meetings.crop - config.crop_padding)
     np.multiply(cropped, np.float32(1 / 127.5), out=out)
     out -= 1
@@ -30,7 +36,7 @@ def draw_pictures(
             picture[:, row : row + side, column : column + side] = 0  # mid-grey
 
 
-def _crop(pictures: npt.NDArray[np.uint8], offset: Ints) -> npt.NDArray[np.uint8]:
+def _crop(pictures: npt.NDArray[Any], offset: Ints) -> npt.NDArray[Any]:
     """Move every picture by minus its offset, black where nothing comes in: a crop of the padded picture."""
     if not offset.any():
         return pictures
