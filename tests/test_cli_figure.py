@@ -14,12 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.metric_records import made
 from tests.tiny_figures import model, world
 from tests.tiny_runs import CPM, PROTONET
 from tests.tiny_world import tiny_pictures
 from wanderlearn import WanderError, worlds
 from wanderlearn.cli import main
+from wanderlearn.evaluate import gather
 from wanderlearn.figures.answers import Said, draw_answers
+from wanderlearn.figures.calibration import draw_calibration, trust_of
 from wanderlearn.figures.controls import draw_controls
 from wanderlearn.figures.curve import Curve
 from wanderlearn.figures.embedding import Embedded, draw_embedding, embed
@@ -43,6 +46,7 @@ def drawings() -> dict[str, tuple[Callable[[Path], None], float]]:
     panels = {"Supervised": {"CPM": curve, "Offline LR": curve}, "Semi-supervised": {"CPM": curve}}
     names = ("beta_read", "beta_write", "gamma_read", "gamma_write", "h_cnn", "h_rnn")
     controls = dict.fromkeys(names, curve)
+    trust = trust_of(made(0, 6, 40, 8, 1.0, False, 0.6))
     answers = Said(np.where(np.arange(len(m)) % 3, m.target, NEW), np.zeros(len(m)), np.ones(len(m), bool))
     return {
         "over-time": (lambda path: draw_over_time(path, panels, "words"), PAGE),
@@ -50,10 +54,11 @@ def drawings() -> dict[str, tuple[Callable[[Path], None], float]]:
         "controls": (lambda path: draw_controls(path, controls, "words"), PAGE),
         "embedding": (lambda path: draw_embedding(path, [flat, replace(flat, name="IMP")], m), PAGE),
         "answers": (lambda path: draw_answers(path, "CPM", here, m, answers), 6.89),
+        "calibration": (lambda path: draw_calibration(path, {"CPM": trust, "IMP": trust}, "words"), PAGE),
     }
 
 
-@pytest.mark.parametrize("name", ["over-time", "growth", "controls", "embedding", "answers"])
+@pytest.mark.parametrize("name", ["over-time", "growth", "controls", "embedding", "answers", "calibration"])
 def test_a_figure_is_a_whole_file_and_the_same_every_time(name: str, tmp_path: Path) -> None:
     draw, width = drawings()[name]
     for kind, start in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF-")):
@@ -202,6 +207,23 @@ def test_embedding_controls_answers_and_growth(
     assert again == growth
 
 
+def test_calibration_of_two_learners(tiny: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = figure(capsys, "calibration", tiny["cpm"], tiny["protonet"], "--sequences", "3", "--supervised")
+    with Image.open("figure-calibration.png") as picture:
+        picture.verify()
+    here = Roaming(replace(tiny_pictures("test", families=11), name="glyphs"))
+    expected = trust_of(gather(model(), here, [here.meetings(0, i) for i in range(3)]))
+    found = numbers["trust"]["CPM"]
+    assert set(numbers["trust"]) == {"CPM", "Online ProtoNet"}
+    assert numbers["semi"] is False
+    np.testing.assert_allclose(found["risk"], 100 * expected.risk, atol=1e-2)
+    assert found["naming"]["error"] == pytest.approx(100 * expected.naming.error, abs=1e-2)
+    assert sum(found["new"]["meetings"]) == sum(found["naming"]["meetings"])
+    assert found["coverage"][-1] == 100
+    assert all(a < b for a, b in pairwise(found["coverage"]))
+    assert "--sequences must be at least 1" in refused(capsys, "calibration", "--sequences", "0")
+
+
 def test_two_of_a_kind_are_told_apart(tiny: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     other = Path("other.safetensors")
     save_model(other, model(seed=1), {"world": "glyphs"})
@@ -239,5 +261,5 @@ def test_a_missing_extra_is_named(
 def test_the_command_lists_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
     main(["figure"])
     told = capsys.readouterr().out
-    for name in ("over-time", "embedding", "controls", "growth", "answers"):
+    for name in ("over-time", "embedding", "controls", "growth", "answers", "calibration"):
         assert f"wander figure {name}" in told

@@ -18,6 +18,7 @@ from wanderlearn.agent.life import UNTOLD, Life, Meeting
 from wanderlearn.agent.memory import Floats, Reading, sigmoid_of, softmax
 from wanderlearn.agent.names import Names, as_label
 from wanderlearn.agent.saving import Saved, open_agent_file, save_agent_file
+from wanderlearn.calibration import Calibration, shipped_calibration
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.encoders import Conv4
 from wanderlearn.model import Model
@@ -69,6 +70,8 @@ class Agent:
         self._home: Path | None = None  # where this agent was opened or saved
         self._save: str | None = None  # names that save
         self._journal: Journal | None = None
+        self._calibration: Calibration | None = None
+        self._asked_for_calibration = False  # whether that of the shipped weights has been looked for
 
     # Looking -------------------------------------------------------------------------------------------
 
@@ -90,6 +93,36 @@ class Agent:
             now = self._said(memory.read(meeting.trace), answer.id)
             afresh = self._said(memory.look(memory.feature_of(meeting.trace), afresh=True), answer.id)
         return Explanation(answer, now, afresh)
+
+    def accepts(self, answer: Answer, error: float = 0.02) -> bool:
+        """Whether the answer's label may be taken without asking a person, so that few of them are wrong.
+
+        Of all labels that are accepted, at most the fraction `error` is wrong in the long run, as far as the
+        pictures come like those that `calibration` was fitted on. What the agent calls new is never accepted.
+        """
+        self._meeting(answer)
+        if self.calibration is None:
+            raise WanderError(
+                f"Nobody knows how far the confidences of {self.weights or 'these weights'} can be trusted. "
+                "Set agent.calibration: wanderlearn.calibrate.calibrate(WEIGHTS) fits one in the world they "
+                "were trained in, Calibration.fit on answers of your own."
+            )
+        threshold = self.calibration.threshold(error)
+        return threshold is not None and answer.label is not None and answer.confidence >= threshold
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How far its confidences can be trusted. Shipped weights come with one; it is kept by `save`."""
+        if not self._asked_for_calibration:
+            self._calibration = shipped_calibration(self.model, self.weights)
+            self._asked_for_calibration = True
+        return self._calibration
+
+    @calibration.setter
+    def calibration(self, calibration: Calibration | None) -> None:
+        if calibration is not None and not isinstance(calibration, Calibration):
+            raise WanderError(f"A {type(calibration).__name__} is no calibration.")
+        self._calibration, self._asked_for_calibration = calibration, True
 
     @torch.inference_mode()
     def _encode(self, pictures: list[Any]) -> list[Floats]:
@@ -234,6 +267,7 @@ class Agent:
 
     def _twin(self) -> "Agent":
         twin = Agent(self.model, weights=self.weights, ink=self.ink)
+        twin._calibration, twin._asked_for_calibration = self._calibration, self._asked_for_calibration
         with torch.inference_mode():
             twin._life = self._life.copy()
         return twin
@@ -252,7 +286,9 @@ class Agent:
         assert target is not None
         at_home = self._home is not None and target.absolute() == self._home.absolute()
         self._refuse_foreign_journal(target, at_home)
-        about = {"weights": self.weights, "ink": self.ink}
+        about: dict[str, Any] = {"weights": self.weights, "ink": self.ink}
+        if self._asked_for_calibration:
+            about["calibration"] = None if self._calibration is None else self._calibration.to_json()
         save = save_agent_file(target, self.model, self._life, about, self._save if at_home else None)
         if at_home or self._home is None:
             self._home, self._save = target, save
@@ -283,6 +319,8 @@ class Agent:
             writer = Journal(journal_of(home), fsync)
         try:
             saved = open_agent_file(home)
+            kept = saved.about.get("calibration")
+            calibration = kept and Calibration.from_json(kept, f"The calibration in {home}")
             beside = journal_of(home)
             replay = read_journal(beside) if beside.exists() else Replay(None, [], 0, 0)
             notes = _replayed(home, saved, replay)
@@ -296,6 +334,8 @@ class Agent:
                 writer.close()
             raise
         agent = cls(saved.model, weights=saved.about["weights"], ink=saved.about["ink"])
+        if "calibration" in saved.about:
+            agent.calibration = calibration
         agent._life, agent._home, agent._save, agent._journal = saved.life, home, saved.save, writer
         agent.notes = notes
         for note in notes:

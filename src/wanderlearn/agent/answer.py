@@ -45,6 +45,11 @@ class Answer:
         """Whether the agent says that this is new."""
         return self.label is None
 
+    @property
+    def confidence(self) -> float:
+        """The probability of the most probable label, even if it says "new"; 0 if there is none."""
+        return self.ranking[0][1] if self.ranking else 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class Explanation:

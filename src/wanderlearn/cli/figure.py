@@ -1,4 +1,4 @@
-"""`wander figure`: the paper's figures, of any learner."""
+"""`wander figure`: the paper's figures, of any learner, and some of ours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wanderlearn.figures.learners import Loaded
     from wanderlearn.worlds import Meetings, Roaming
 
-__all__ = ["FIGURES", "Answers", "Controls", "Embedding", "Growth", "OverTime", "main"]
+__all__ = ["FIGURES", "Answers", "Calibration", "Controls", "Embedding", "Growth", "OverTime", "main"]
 
 SETTINGS = {"Supervised": False, "Semi-supervised": True}
 
@@ -325,12 +325,48 @@ class Answers(_Setting):
         self.finish("answers", path, learners, numbers)
 
 
-FIGURES: Mapping[str, tuple[type[OverTime | Embedding | Controls | Growth | Answers], str]] = {
+@dataclass(frozen=True)
+class Calibration(_Setting):
+    """How far confidences can be trusted: what they promise, and the errors among the labels one accepts.
+
+    Examples:
+      wander figure calibration
+      wander figure calibration runs/mine --sequences 1000 --json -
+    """
+
+    learners: tyro.conf.Positional[tuple[str, ...]] = ("cpm-glyphs", "protonet-glyphs")
+    """Run folders, .safetensors files, or names of weights in the package."""
+    sequences: int = 200
+    """How many sequences a learner answers."""
+
+    def run(self) -> None:
+        """Answer, count, draw."""
+        from wanderlearn.evaluate import gather
+        from wanderlearn.figures.calibration import draw_calibration, to_numbers, trust_of
+        from wanderlearn.figures.learners import load_learners
+
+        _at_least(1, sequences=self.sequences)
+        path, learners = self.path("calibration"), load_learners(self.learners)
+        world = self.open(learners, semi=self.is_semi(learners))
+        meetings = [world.meetings(self.seed, i) for i in range(self.sequences)]
+        found = {one.name: trust_of(gather(one.model, world, meetings, progress=True)) for one in learners}
+        draw_calibration(path, found, f"{self.where(world)}, {self.sequences} sequences; dotted: ideal")
+        numbers = {
+            "world": world.pictures.name,
+            "semi": world.config.semi,
+            "sequences": self.sequences,
+            "trust": {name: to_numbers(trust) for name, trust in found.items()},
+        }
+        self.finish("calibration", path, learners, numbers)
+
+
+FIGURES: Mapping[str, tuple[type[OverTime | Embedding | Controls | Growth | Answers | Calibration], str]] = {
     "over-time": (OverTime, "accuracy as a sequence goes on, both settings, beside offline LR"),
     "embedding": (Embedding, "one sequence in the learners' feature spaces (t-SNE), by environment"),
     "controls": (Controls, "CPM's thresholds, temperatures and context over time"),
     "growth": (Growth, "how many classes have been met and named over time"),
     "answers": (Answers, "one sequence of pictures with what a learner said"),
+    "calibration": (Calibration, "confidences against the truth, and the errors among accepted labels"),
 }
 
 

@@ -15,6 +15,8 @@ from wanderlearn.metrics.accuracy import (
 from wanderlearn.metrics.bootstrap import LEVEL, ap_interval
 from wanderlearn.metrics.precision import ap, ap_joint
 from wanderlearn.metrics.record import Record
+from wanderlearn.metrics.reliability import Reliability, naming_reliability, new_reliability
+from wanderlearn.metrics.risk import RISKS, naming_risk
 
 __all__ = ["summary"]
 
@@ -27,6 +29,8 @@ def summary(record: Record) -> dict[str, Any]:
 
     What cannot be measured is None. The why stands beside it: under the same name with `_reason`, or for the
     entries of the lists under `reason`. `ap_interval` is the 95 % interval of AP over resampled sequences.
+    `calibration` has the expected calibration errors of naming and of "new", and what accepting the surest
+    labels costs: area under risk over coverage, its excess over the best possible, coverage at some risks.
     """
     figures = (
         ("ap", ap(record), _NO_KNOWN),
@@ -52,7 +56,34 @@ def summary(record: Record) -> dict[str, Any]:
         "appearance": [_entry(cell) for cell in forgetting(record, "appearance")],
         "label": [_entry(cell) for cell in forgetting(record, "label")],
     }
+    result["calibration"] = _calibration(record)
     return result
+
+
+def _calibration(record: Record) -> dict[str, Any]:
+    """How far confidences can be trusted, in percent."""
+    naming, new, curve = naming_reliability(record), new_reliability(record), naming_risk(record)
+    result: dict[str, Any] = {
+        "naming_error": _percent(naming.error),
+        "new_error": _percent(new.error),
+        "aurc": _percent(curve.area),
+        "excess_aurc": _percent(curve.excess_area),
+        "coverage_at_risk": [
+            {"risk": 100 * risk, "coverage": _percent(curve.coverage_at(risk))} for risk in RISKS
+        ],
+        "naming_bins": _bins(naming),
+        "new_bins": _bins(new),
+    }
+    if math.isnan(naming.error):
+        result["reason"] = _NO_STEP
+    return result
+
+
+def _bins(found: Reliability) -> list[dict[str, Any]]:
+    return [
+        {"promised": 100 * promised, "came_true": 100 * came_true, "meetings": meetings}
+        for promised, came_true, meetings in zip(*(part.tolist() for part in found), strict=True)
+    ]
 
 
 def _entry(figures: Shot | Forgetting) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""Fit the calibration of a trained learner on sequences it has never seen."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wanderlearn.calibration import DELTA, Calibration
+from wanderlearn.errors import WanderError
+from wanderlearn.evaluate import gather
+from wanderlearn.files import digest_of
+from wanderlearn.metrics import Record, naming_confidence
+from wanderlearn.model import about_model, load_model
+from wanderlearn.pictures.collection import Pictures
+from wanderlearn.shipped import find_weights
+from wanderlearn.worlds import Roaming, RoamingConfig, draw_manifest, open_pictures
+
+__all__ = ["calibrate", "fit_record", "with_families"]
+
+
+def fit_record(
+    record: Record,
+    *,
+    delta: float = DELTA,
+    longest: int | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> Calibration:
+    """The calibration of all that a learner answered to some sequences."""
+    sequence, _ = np.nonzero(record.valid)
+    # Where it says "new" it names no label, so there is none to accept.
+    named = np.where(record.novelty <= 0, naming_confidence(record), 0.0)[record.valid]
+    return Calibration.fit(
+        named, record.correct[record.valid], sequence, delta=delta, longest=longest, about=about
+    )
+
+
+def calibrate(
+    weights: str | Path,
+    *,
+    sequences: int = 2000,
+    seed: int = 1,
+    delta: float = DELTA,
+    source: Path | None = None,
+    progress: bool = False,
+) -> Calibration:
+    """Fit the calibration of weights on held-out sequences: the validation pictures of their own world.
+
+    `weights` is a run folder, a file or a shipped name. The seed is not that of the sequences by which
+    training chose its best weights. `source`: a folder with the original files of the world (omniglot).
+
+    A validation split of few families gives sequences of fewer classes, on which naming is easier (in the
+    paper's worlds half as many). So here families are divided until a sequence can have all its classes.
+    """
+    path = find_weights(str(weights))
+    told = about_model(path)
+    if not isinstance(told.get("world"), str):
+        raise WanderError(
+            f"{weights} does not say which world it was trained in. Gather answers to a stream of your own "
+            "and give them to Calibration.fit."
+        )
+    config = RoamingConfig(semi=bool(told.get("semi")))
+    pictures = open_pictures(told["world"], "val", source)
+    world = Roaming(with_families(pictures, config), config)
+    manifest = draw_manifest(world, seed, sequences)
+    record = gather(load_model(path), world, manifest.sequences, progress=progress)
+    about = {
+        "weights": Path(weights).name.removesuffix(".safetensors"),
+        "weights_sha256": digest_of(path),
+        "world": told["world"],
+        "split": "val",
+        "semi": world.config.semi,
+        "seed": seed,
+        "manifest_sha256": manifest.sha256,
+    }
+    return fit_record(record, delta=delta, longest=world.config.length, about=about)
+
+
+def with_families(pictures: Pictures, config: RoamingConfig) -> Pictures:
+    """The same pictures with as many families as a sequence draws from: each is divided, where it can be."""
+    smallest = int(np.bincount(pictures.family).min())
+    parts = math.ceil(config.classes // config.environments / pictures.families)
+    parts = min(parts, smallest // config.environments)
+    if parts <= 1:
+        return pictures
+    family = np.empty_like(pictures.family)
+    for one in range(pictures.families):
+        members = np.flatnonzero(pictures.family == one)
+        family[members] = one * parts + np.arange(len(members)) * parts // len(members)
+    names = [f"{name}/{part + 1}" for name in pictures.family_names for part in range(parts)]
+    return replace(pictures, family=family, family_names=names)
