@@ -94,13 +94,13 @@ def test_the_steps_are_gradient_descent_and_gradients_go_through_them(
 
 
 def test_one_step_by_hand() -> None:
-    made = OML(OMLConfig(features=2, slots=4, inner_lr=0.1)).eval()
-    h, y = torch.tensor([[3.0, 1.0]]), torch.tensor([2])
+    made = OML(OMLConfig(features=2, slots=4, inner_lr=0.1)).double().eval()
+    h, y = torch.tensor([[3.0, 1.0]], dtype=torch.float64), torch.tensor([2])
     answer, state = made.step(made.begin(1, 3), h, y)
     assert answer.scores.tolist() == [[UNUSED] * 3]
     assert answer.novelty.item() == CERTAINLY_NEW
     # All four outputs were at 1/4: W[2] moves by 0.1 (1 - 1/4) h, the others by -0.1 / 4 h.
-    expected = torch.tensor([-0.025, -0.025, 0.075, -0.025])
+    expected = torch.tensor([-0.025, -0.025, 0.075, -0.025], dtype=torch.float64)
     torch.testing.assert_close(state.bias[0], expected)
     torch.testing.assert_close(state.weight[0], expected[:, None] * h)
     answer, _ = made.step(state, h, torch.tensor([UNLABELED]))

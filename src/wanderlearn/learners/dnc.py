@@ -103,6 +103,7 @@ class FreeList(nn.Module):
     before: Tensor
     skipped: Tensor
     tie: Tensor
+    hardly_used: Tensor
 
     def __init__(self, cells: int, heads: int) -> None:
         super().__init__()
@@ -113,6 +114,8 @@ class FreeList(nn.Module):
         self.register_buffer("before", before, persistent=False)
         self.register_buffer("skipped", skipped, persistent=False)
         self.register_buffer("tie", TIE * place.double(), persistent=False)  # [N]
+        # [N] for the sake of exporting: as a plain number, ONNX's optimiser would take it for zero.
+        self.register_buffer("hardly_used", torch.full_like(self.tie, HARDLY_USED), persistent=False)
 
     def forward(self, usage: Float[Tensor, "B N"]) -> Float[Tensor, "B H N"]:
         """a, for every write head. The order of the cells carries no gradient, their usage does."""
@@ -120,8 +123,8 @@ class FreeList(nn.Module):
         order = torch.argsort(usage.detach() + self.tie, 1)  # [B, N]
         u = usage.gather(1, order)  # [B, N]
         # Products as sums of logs: one matrix product for all heads, and a gradient that minds no zeros.
-        logs = (u + HARDLY_USED).log() @ self.before  # [B, H N]
-        a = (logs.view(len(u), *self.skipped.shape) + self.skipped).exp() * (1 - u)[:, None]  # [B, H, N]
+        logs = (u + self.hardly_used).log() @ self.before  # [B, H N]
+        a = (logs.view(u.shape[0], *self.skipped.shape) + self.skipped).exp() * (1 - u)[:, None]  # [B, H, N]
         return torch.zeros_like(a).scatter(2, order[:, None].expand_as(a), a)  # back from sorted to numbered
 
 

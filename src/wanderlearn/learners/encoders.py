@@ -37,6 +37,8 @@ class Conv4Config:
     batch_norm_momentum: float = 0.001
     """Share of the newest batch in the averages that evaluation uses (the authors' decay is 0.999)."""
     batch_norm_eps: float = 1e-3
+    length: float = 0.0
+    """Every feature is brought to this length, so that distances between them are cosines; 0: as it comes."""
 
     @property
     def feature_dim(self) -> int:
@@ -72,13 +74,15 @@ class Conv4(nn.Module):
             return self._encode(images)
         return torch.cat([self._encode(some) for some in torch.split(images, PICTURES)])
 
-    def frozen(self) -> Callable[[Float[Tensor, "N C H W"]], Float[Tensor, "N F"]]:
+    def frozen(self, traced: bool = False) -> Callable[[Float[Tensor, "N C H W"]], Float[Tensor, "N F"]]:
         """Evaluation with the weights of now, folded once, not at every call: half the time for one picture.
 
-        For pictures of the configured size that need no gradient.
+        For pictures of the configured size that need no gradient. `traced`: by plain convolutions alone, as a
+        graph for other runtimes should have it.
         """
         config = self.config
-        by_windows = [config.in_channels <= 4 and config.image_size % 2 == 0] + [False] * config.blocks
+        first = not traced and config.in_channels <= 4 and config.image_size % 2 == 0
+        by_windows = [first] + [False] * config.blocks
         with torch.no_grad():
             folded: list[tuple[Any, Tensor, Tensor, bool]] = []
             for block, windows in zip(self.blocks, by_windows, strict=False):
@@ -91,7 +95,7 @@ class Conv4(nn.Module):
             x = images
             for block, weight, offset, windows in folded:
                 x = block.apply_folded(x, weight, offset, windows)
-            return x.flatten(1)
+            return self._sized(x.flatten(1))
 
         return encode
 
@@ -99,7 +103,11 @@ class Conv4(nn.Module):
         x = images
         for block in self.blocks:
             x = block(x)  # [N, channels, H / 2, W / 2]
-        return x.flatten(1)
+        return self._sized(x.flatten(1))
+
+    def _sized(self, features: Float[Tensor, "N F"]) -> Float[Tensor, "N F"]:
+        length = self.config.length
+        return length * F.normalize(features, dim=-1) if length else features
 
 
 class _Block(nn.Module):

@@ -88,11 +88,12 @@ class OnlineIMP(nn.Module):
         answer = Answers(answers.scores[:, 0], answers.novelty[:, 0])
 
         home = self.choose(distance, used, state.label, given)  # [B] in 0..N, N to open
-        fresh = int((home == used.shape[1]).any())  # columns to add: 0 or 1
+        # Columns to add: 0 or 1. A graph that is being traced cannot ask: it adds one, perhaps left empty.
+        fresh = 1 if torch.compiler.is_compiling() else int((home == used.shape[1]).any())
         mean = F.pad(state.mean, (0, 0, 0, fresh))  # [B, N+fresh, D]
         items = F.pad(state.items, (0, fresh))
         label = F.pad(state.label, (0, fresh), value=UNLABELED)
-        at = (torch.arange(len(home), device=home.device), home)
+        at = (torch.arange(home.shape[0], device=home.device), home)
         n = items[at] + 1  # [B]
         return answer, Clusters(
             mean=mean.index_put(at, mean[at] + (feature - mean[at]) / n[:, None]),  # running mean

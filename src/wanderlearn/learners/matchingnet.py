@@ -83,7 +83,8 @@ class OnlineMatchingNet(nn.Module):
         answers = self.answer(distance, seen, state.labels, state.told[:, None])
         answer = Answers(answers.scores[:, 0], answers.novelty[:, 0])
         named = given != UNLABELED  # [B]
-        if not named.any():
+        # A graph that is being traced cannot ask: it keeps a column without a label, which nobody sees.
+        if not torch.compiler.is_compiling() and not named.any():
             return answer, state
         return answer, Examples(
             features=torch.cat([state.features, query], dim=1),  # [B, N+1, D]

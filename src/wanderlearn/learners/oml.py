@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -139,10 +140,12 @@ class OML(nn.Module):
     def _answer(
         self, s: Float[Tensor, "B S"], y_hat: Float[Tensor, "B S"], told: Bool[Tensor, "B K"]
     ) -> Answers:
-        K = told.shape[1]
+        S, K = y_hat.shape[1], told.shape[1]
         known = y_hat[:, :K] * told  # [B, K] all outputs beyond K are not in use either
-        likely = known.amax(-1) if self.config.novelty == "max" else known.sum(-1)  # [B]
-        new = (1 - likely).clamp(LEAST, MOST)  # [B]
+        likely = one_hot(known.argmax(-1), K).bool() if self.config.novelty == "max" else told  # [B, K]
+        # All that is left, summed: 1 - max_k y_hat[k] would leave nothing but rounding where it is sure.
+        left = y_hat.masked_fill(F.pad(likely, (0, S - K)), 0)  # [B, S]
+        new = left.sum(-1).clamp(LEAST, MOST)  # [B]
         novelty = new.log() - torch.log1p(-new)  # [B]
         return Answers(
             s[:, :K].masked_fill(~told, UNUSED),

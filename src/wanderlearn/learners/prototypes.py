@@ -326,15 +326,15 @@ def may_self_write(
     """Which items may be written without a label: the unlabelled ones, each with this probability.
 
     Padding (no label and an all-zero feature) is nobody, and writes nothing. None, if nothing may write:
-    then there are shorter ways to go.
+    then there are shorter ways to go. A graph that is being traced cannot ask, and goes the long way.
     """
     may = given == UNLABELED  # [*B]
     if probability < 1:  # drawn in the order of time, so that stepping draws the same
         may = may & (torch.rand(given.t().shape, device=given.device).t() < probability)
-    if not may.any():
+    if not torch.compiler.is_compiling() and not may.any():
         return None
     may = may & features.ne(0).any(-1)  # [*B]
-    return may if may.any() else None
+    return may if torch.compiler.is_compiling() or may.any() else None
 
 
 def phased_in(step: int, over: int) -> float:
