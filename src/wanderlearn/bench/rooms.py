@@ -11,7 +11,7 @@ import numpy.typing as npt
 from wanderlearn.rooms import Camera, Renderer, build_home, walk
 from wanderlearn.rooms.raycast import pixel_rays, ray_ids
 
-__all__ = ["bench_rooms"]
+__all__ = ["bench_rooms", "embree_ids"]
 
 
 def bench_rooms(

@@ -11,7 +11,7 @@ from wanderlearn.rooms.plan import DOOR_HIGH, SIDES, WALL, Door, Plan, Rect, Roo
 from wanderlearn.rooms.shapes import Floats, Paint, Part, box, plain, quad, soft
 from wanderlearn.rooms.workshop import Workshop
 
-__all__ = ["Piece", "build_shell", "wall_frame"]
+__all__ = ["Piece", "build_shell", "holes_of", "wall_frame"]
 
 Hole = tuple[float, float, float, float]  # along from, to; height from, to
 

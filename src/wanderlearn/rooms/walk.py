@@ -10,7 +10,7 @@ from wanderlearn.errors import WanderError
 from wanderlearn.rooms.home import Home
 from wanderlearn.rooms.render import Camera
 
-__all__ = ["WalkConfig", "walk"]
+__all__ = ["WalkConfig", "in_view", "walk"]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from wanderlearn.rooms.shapes import (
 )
 from wanderlearn.rooms.workshop import Model, Workshop
 
-__all__ = ["board", "mirror", "monitor", "picture", "television", "wall_clock"]
+__all__ = ["board", "framed", "mirror", "monitor", "picture", "television", "wall_clock"]
 
 
 def framed(
