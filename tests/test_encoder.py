@@ -232,3 +232,18 @@ def test_the_benchmark_reports_what_it_says() -> None:
     result = bench_encoder(pictures=4, repeats=1)
     assert set(result) == {"speedup", "pictures_per_second", "plain_pictures_per_second", "threads"}
     assert all(value > 0 for value in result.values())
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_length_scales_every_feature_and_turns_none(training: bool) -> None:
+    config = Conv4Config(last_relu=False)
+    plain, sized = make(config), make(Conv4Config(last_relu=False, length=3.2))
+    images = pictures(config)
+    for encoder in (plain, sized):
+        encoder.train()
+        encoder(images)  # so that the averages are of something
+        encoder.train(training)
+    features, scaled = plain(images), sized(images)
+    torch.testing.assert_close(scaled.norm(dim=-1), torch.full((len(images),), 3.2))
+    torch.testing.assert_close(scaled, 3.2 * features / features.norm(dim=-1, keepdim=True))
+    torch.testing.assert_close(sized.eval().frozen()(images), sized(images))
