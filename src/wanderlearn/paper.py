@@ -10,7 +10,10 @@ __all__ = [
     "ARCHITECTURE_ABLATION_AP",
     "FORGETTING",
     "LEARNERS",
+    "METHOD_NAMES",
+    "OURS",
     "PAPER_AP",
+    "ROOMS_STATISTICS",
     "SEMI_ABLATION_AP",
     "SETTINGS",
     "TABLES",
@@ -35,6 +38,10 @@ LEARNERS: Final = {
     "oml-u-plus": "OML-U++",
 }
 """The eight methods of the main tables, by our name for them, and the paper's name."""
+OURS: Final = {"wayfarer": "Wayfarer (ours)"}
+"""Methods that are not in the paper, and have no figures of it."""
+METHOD_NAMES: Final = LEARNERS | OURS
+"""All methods a table has a row for."""
 
 
 class Figures(NamedTuple):
@@ -180,3 +187,15 @@ SEMI_ABLATION_AP: Final = {
     "CPM + RNN + Prototype + write thresholds + GAU": 94.65,
 }
 """Validation AP on RoamingOmniglot; the configs of the same names are `SEMI_ABLATIONS`."""
+
+ROOMS_STATISTICS: Final = {
+    "worlds": 90,
+    "files": 6_971,
+    "frames": 1_220_602,
+    "instances": 7_000,  # "over 7,000", "7.0K"
+    "categories": 21,
+    "same_next": 30.0,  # percent; the text does not say how meetings follow each other
+    "viewpoints_per_100": 3.0,
+}
+"""RoamingRooms as the authors recorded it in Matterport3D. Of objects per frame, instances and viewpoints the
+paper says only how they fall off: exponentially, and with long tails."""

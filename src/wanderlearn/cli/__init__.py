@@ -25,7 +25,7 @@ COMMANDS = {
     "figure": "the paper's figures, of any learner",
     "export": "write a trained learner as ONNX, for machines without Python",
     "serve": "sort your own pictures in the browser, with an assistant that learns",
-    "rooms": "homes to wander in: build one and see it",
+    "rooms": "homes to wander in: build one, record walks, count what was seen",
     "check": "does your own learner keep the contract?",
     "bench": "how fast is it, as ratios taken in one run",
 }

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final, Literal
 
 import tyro
 from rich.console import Console
@@ -14,7 +14,7 @@ from rich.table import Table
 from wanderlearn.cli.output import put_json
 from wanderlearn.errors import WanderError
 
-__all__ = ["Preview", "main"]
+__all__ = ["Preview", "Record", "Stats", "main"]
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,160 @@ def _show(rooms: list[str], counts: Counter[str], dropped: list[str]) -> None:
         console.print(f"did not fit: {words}", highlight=False)
 
 
-COMMANDS: Final[dict[str, Callable[..., Preview]]] = {
-    "preview": Preview
+@dataclass(frozen=True)
+class Record:
+    """Let an agent walk through many homes and write down what it sees, in the RoamingRooms file format.
+
+    Every home gives h5 files with up to 200 frames each (pictures and instance ids as PNG) and JSON files
+    that say what is met in each frame. Each file is written whole or not at all: a recording that was
+    stopped or killed goes on where it was when the same command is given again. The files do not depend on
+    the number of processes. `wander rooms stats DIR` counts what was recorded.
+
+    Examples:
+      wander rooms record --worlds 12 --frames 600 --out my/rooms
+      wander rooms record --worlds 20 --split test --out my/rooms
+    """
+
+    out: Path = Path("rooms")
+    """Folder for the recording; the files of a split come into a folder of its name in it."""
+    worlds: int | None = None
+    """How many homes, the first ones of the split (default: all, 60, 10 or 20)."""
+    frames: int = 600
+    """Steps of a walk; steps that show no object are left out."""
+    split: Literal["train", "val", "test"] = "train"
+    """Which homes: no home is in two splits."""
+    walks: int = 1
+    """Walks through every home."""
+    processes: int = 2
+    """How many homes are recorded at once, each by a process of its own."""
+    seed: int = 0
+    """Another seed gives another ninety homes."""
+    reduced: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Draw at 800 x 600 and shrink to 160 x 120, as the paper's frames were made; several times slower."""
+    edge: float = 0.15
+    """The middle of an object that is met is not in this part of the frame at each side."""
+    any_room: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Objects of other rooms, seen through a door, are met too; in the paper's recording they are not."""
+    json: str | None = None
+    """Write what was recorded as JSON to this file, or to standard output for -."""
+
+    def run(self) -> None:
+        """Record what is missing."""
+        from wanderlearn.rooms.home import world_seeds
+        from wanderlearn.rooms.recorder import record_worlds
+        from wanderlearn.rooms.recording import RecordConfig
+
+        if not 0 <= self.seed < 2**32:
+            raise WanderError(f"--seed must be between 0 and 2^32 - 1, not {self.seed}.")
+        seeds = world_seeds(self.split, self.seed)
+        worlds = len(seeds) if self.worlds is None else self.worlds
+        if not 1 <= worlds <= len(seeds):
+            raise WanderError(
+                f"--worlds must be between 1 and {len(seeds)} for the split {self.split}, not {worlds}. "
+                "More walks (--walks) or another --seed give more files."
+            )
+        config = RecordConfig(
+            frames=self.frames,
+            walks=self.walks,
+            reduced=self.reduced,
+            edge=self.edge,
+            any_room=self.any_room,
+        )
+        folder = self.out / self.split
+        done = record_worlds(seeds[:worlds], folder, config, self.processes)
+        walks = [walked for each in done.values() for walked in each]
+        told = {
+            "folder": str(folder),
+            "worlds": len(done),
+            "walks": len(walks),
+            "steps": sum(w.steps for w in walks),
+            "files": sum(len(w.files) for w in walks),
+            "frames": sum(w.frames for w in walks),
+            "empty": sum(w.empty for w in walks),
+            "left_out": sum(w.left_out for w in walks),
+        }
+        put_json(told, self.json)
+        print(
+            f"{folder}: {told['frames']} frames in {told['files']} files of {told['worlds']} homes. "
+            f"{told['empty']} steps showed no object, {told['left_out']} frames at the ends of walks were "
+            "too few for a file.",
+            file=sys.stderr,
+        )
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Count what was recorded, beside what the paper says of its own recording.
+
+    Examples:
+      wander rooms stats my/rooms
+      wander rooms stats my/rooms --png rooms.png --json -
+    """
+
+    folder: tyro.conf.Positional[Path]
+    """Folder of a recording, ours or the authors'."""
+    json: str | None = None
+    """Write the statistics as JSON to this file, or to standard output for -."""
+    png: Path | None = None
+    """Draw them into this file (PNG, SVG or PDF)."""
+
+    def run(self) -> None:
+        """Count, show, draw."""
+        if self.png is not None:
+            from wanderlearn.figures.style import check_name
+
+            check_name(self.png)
+        from wanderlearn.paper import ROOMS_STATISTICS
+        from wanderlearn.rooms.stats import rooms_statistics
+
+        numbers = rooms_statistics(self.folder)
+        put_json(numbers | {"paper": ROOMS_STATISTICS}, self.json)
+        if self.json != "-":
+            _compare(numbers, ROOMS_STATISTICS)
+        if self.png is not None:
+            from wanderlearn.rooms.stats_figure import draw_statistics
+
+            draw_statistics(self.png, numbers)
+            print(f"{self.png}: {numbers['meetings']} meetings", file=sys.stderr)
+
+
+def _compare(numbers: dict[str, Any], paper: dict[str, Any]) -> None:
+    from wanderlearn.rooms.stats import READINGS
+
+    console, table = Console(), Table(box=None)
+    table.add_column("")
+    table.add_column("here", justify="right")
+    table.add_column("paper (Matterport3D)", justify="right")
+    names = {"files": "files (the paper: sequences)", "viewpoints_per_100": "viewpoints per 100 meetings"}
+    names |= {name: f"same instance next, %: {words}" for name, words in READINGS.items()}
+    names["met_again"] = "met again in the same file, %"
+    for name, value in numbers.items():
+        if isinstance(value, dict):
+            continue
+        reported = paper.get("same_next" if name in READINGS else name)
+        table.add_row(names.get(name, name.replace("_", " ")), _number(value), _number(reported))
+    for name in ("meetings_per_instance", "meetings_per_viewpoint"):
+        tail, words = numbers[name], name.replace("_", " ")
+        table.add_row(f"{words}: median", _number(tail["median"]), "")
+        table.add_row(f"{words}: most", _number(tail["most"]), "")
+        table.add_row(f"{words}: % of the first tenth", _number(tail["share_of_first_tenth"]), "long tail")
+    console.print(table)
+    table = Table("category", "instances", "meetings", box=None)
+    for category, count in numbers["instances_of_category"].items():
+        table.add_row(category, str(count), str(numbers["meetings_of_category"][category]))
+    console.print(table)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
+
+
+COMMANDS: Final[dict[str, Callable[..., Preview | Record | Stats]]] = {
+    "preview": Preview,
+    "record": Record,
+    "stats": Stats,
 }  # one class for every word that may follow `wander rooms`
 
 

@@ -1,0 +1,198 @@
+"""Record many homes at once: one process for each, which ends when the one that started it ends."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from wanderlearn.configs import from_json, to_json
+from wanderlearn.errors import WanderError
+from wanderlearn.progress import bar
+from wanderlearn.rooms.annotate import scene_name
+from wanderlearn.rooms.compiled import kernels
+from wanderlearn.rooms.recording import RecordConfig, Walked, begin, record_world, sweep
+from wanderlearn.rooms.streams import h5_library
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["record_worlds", "serve"]
+
+Tell = Callable[[int], None]
+
+
+def record_worlds(
+    seeds: Sequence[int], folder: Path, config: RecordConfig | None = None, processes: int = 1
+) -> dict[int, list[Walked]]:
+    """Record the homes of these seeds into a folder, or what is still missing there; by seed what came of it.
+
+    The files are the same whatever the number of processes.
+    """
+    config = config or RecordConfig()
+    if processes < 1:
+        raise WanderError(f"There must be at least 1 process, not {processes}.")
+    h5_library()
+    kernels()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WanderError(
+            f"Cannot make the folder {folder}: {error.strerror}. Choose one you may write to."
+        ) from error
+    with _alone(folder):
+        begin(folder, config)
+        done: dict[int, list[Walked]] = {}
+        total = len(seeds) * config.walks * config.frames
+        with bar("recording", total) as shown:
+            if processes == 1:
+                for seed in seeds:
+                    done[seed] = record_world(seed, folder, config, shown.advance)
+            else:
+                try:
+                    done = _shared_out(seeds, folder, config, processes, shown.advance)
+                finally:
+                    sweep(folder)
+    return {seed: done[seed] for seed in seeds}
+
+
+def serve() -> None:
+    """A process that records: reads what to do from standard input, line by line, and tells how it goes.
+
+    When its input ends, the one who asked is gone; so is this process then, at once.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the one who asked ends us
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(asked,), daemon=True).start()
+    while True:
+        task = json.loads(asked.get())
+        config = from_json(RecordConfig, task["config"])
+        try:
+            walked = record_world(
+                task["seed"], Path(task["folder"]), config, lambda steps: _say({"steps": steps})
+            )
+        except WanderError as error:
+            _say({"error": str(error)})
+        else:
+            _say({"done": [w._asdict() for w in walked]})
+
+
+def _listen(asked: "queue.SimpleQueue[str]") -> None:
+    for line in sys.stdin:
+        asked.put(line)
+    os._exit(0)
+
+
+def _say(message: dict[str, Any]) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def _shared_out(
+    seeds: Sequence[int], folder: Path, config: RecordConfig, processes: int, tell: Tell
+) -> dict[int, list[Walked]]:
+    waiting, done = deque(seeds), dict[int, list[Walked]]()
+    heard: queue.SimpleQueue[tuple[int, dict[str, Any]]] = queue.SimpleQueue()
+    with contextlib.ExitStack() as stack:
+        for _ in range(min(processes, len(seeds))):
+            process = stack.enter_context(_worker())
+            threading.Thread(
+                target=_feed, args=(process, waiting, folder, config, heard), daemon=True
+            ).start()
+        while len(done) < len(seeds):
+            seed, message = heard.get()
+            if "error" in message:
+                raise WanderError(message["error"])
+            if "done" in message:
+                done[seed] = [Walked(**w) for w in message["done"]]
+            else:
+                tell(message["steps"])
+    return done
+
+
+def _feed(
+    process: "subprocess.Popen[str]",
+    waiting: "deque[int]",
+    folder: Path,
+    config: RecordConfig,
+    heard: "queue.SimpleQueue[tuple[int, dict[str, Any]]]",
+) -> None:
+    """Give a process homes until none are left, and pass on what it tells."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    while True:
+        try:
+            seed = waiting.popleft()
+        except IndexError:
+            return
+        task = {"seed": seed, "folder": str(folder.absolute()), "config": to_json(config)}
+        message: dict[str, Any] = {}
+        try:
+            process.stdin.write(json.dumps(task) + "\n")
+            process.stdin.flush()
+            while "done" not in message:
+                line = process.stdout.readline()
+                message = json.loads(line) if line else {"error": _ended(process, seed)}
+                heard.put((seed, message))
+                if "error" in message:
+                    return
+        except (OSError, ValueError):
+            heard.put((seed, {"error": _ended(process, seed)}))
+            return
+
+
+def _ended(process: "subprocess.Popen[str]", seed: int) -> str:
+    return (
+        f"The process that recorded {scene_name(seed)} ended (code {process.wait()}). Is there enough "
+        "memory? What is recorded stays: the same command goes on from there."
+    )
+
+
+@contextlib.contextmanager
+def _worker() -> Iterator["subprocess.Popen[str]"]:
+    seen = os.pathsep.join(filter(None, sys.path))
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from wanderlearn.rooms.recorder import serve; serve()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": seen, "OMP_NUM_THREADS": "1"},
+        text=True,
+        encoding="utf-8",
+    )
+    try:
+        yield process
+    finally:  # also when we are interrupted: nothing it still does is wanted
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError, ValueError):
+                if pipe is not None:
+                    pipe.close()
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Refuse to record into a folder that another process is recording into."""
+    if sys.platform == "win32":
+        yield
+        return
+    try:
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise WanderError(
+            f"Cannot write into {folder}: {error.strerror}. Choose a folder you may write to."
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise WanderError(
+                f"Another process is recording into {folder}. Wait for it or stop it."
+            ) from error
+        yield
