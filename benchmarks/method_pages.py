@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from wanderlearn.model import build
-from wanderlearn.paper import LEARNERS, SETTINGS
+from wanderlearn.paper import METHOD_NAMES, SETTINGS
 from wanderlearn.presets import PRESETS, Preset
 from wanderlearn.report.methods import WORLDS, markdown, method_markdown, read_method_table
 from wanderlearn.results import fill, markdown_table
@@ -38,7 +38,7 @@ def tables(results: Path = RESULTS, pages: Path = PAGES) -> None:
     for page in sorted(pages.glob("*.md")):
         parts: dict[str, Callable[[], str]]
         parts = {f"{world}-table": partial(markdown, table) for world, table in found.items()}
-        if learners := [name for name in SHARED.get(page.stem, (page.stem,)) if name in LEARNERS]:
+        if learners := [name for name in SHARED.get(page.stem, (page.stem,)) if name in METHOD_NAMES]:
             parts["presets"] = partial(presets, learners)
             parts["results"] = partial(method_markdown, list(found.values()), learners)
         text = page.read_text(encoding="utf-8")

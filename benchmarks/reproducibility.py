@@ -107,7 +107,7 @@ def _count(table: MethodTable) -> str:
         for setting, ours in settings.items()
         if ours is not None and ours.ap is not None and (figures := table.paper(learner, setting))
     ]
-    rows = len(table.ours) * len(SETTINGS)
+    rows = len(LEARNERS) * len(SETTINGS)
     reached = sum(ours >= paper for ours, paper in pairs)
     if not pairs:
         return f"None of the {rows} rows has been run yet."

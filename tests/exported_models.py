@@ -17,6 +17,7 @@ from wanderlearn.learners.lstm import LSTMConfig
 from wanderlearn.learners.matchingnet import MatchingNetConfig
 from wanderlearn.learners.oml import OMLConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
+from wanderlearn.learners.wayfarer import WayfarerConfig
 from wanderlearn.model import LearnerConfig, Model, ModelConfig, build
 
 WIDTH, SIDE, SLOTS = 8, 8, 5
@@ -27,6 +28,7 @@ KINDS: dict[str, LearnerConfig] = {
     "imp": IMPConfig(features=WIDTH, beta=0.6),
     "dnc": DNCConfig(features=WIDTH, units=12, cells=16, width=6, reads=2, writes=2, slots=SLOTS + 1),
     "oml cosine": OMLConfig(features=WIDTH, classifier="cosine", slots=SLOTS + 1, inner_lr=0.1),
+    "wayfarer": WayfarerConfig(features=WIDTH, units=12, attention=4, window=8),
 }
 MORE_KINDS: dict[str, LearnerConfig] = {
     "protonet": ProtoNetConfig(features=WIDTH, beta_read=2.0, beta_write=1.0),

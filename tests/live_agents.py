@@ -13,6 +13,7 @@ from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.imp import IMPConfig
 from wanderlearn.learners.matchingnet import MatchingNetConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
+from wanderlearn.learners.wayfarer import Wayfarer, WayfarerConfig
 from wanderlearn.model import LearnerConfig, Model, ModelConfig, build
 
 WIDTH, SIDE, CENTRES = 8, 8, 6
@@ -38,6 +39,12 @@ KINDS: dict[str, LearnerConfig] = {
     "matchingnet cosine": MatchingNetConfig(features=WIDTH, similarity="cosine", beta=-4.0),
     "imp": IMPConfig(features=WIDTH, beta=5.0),
     "imp unlabelled": IMPConfig(features=WIDTH, beta=5.0, unlabelled_join="unlabelled", sigma_unlabelled=2.0),
+    "wayfarer": WayfarerConfig(features=WIDTH, units=12, attention=4),
+    "wayfarer of a short window": WayfarerConfig(features=WIDTH, units=12, attention=4, window=7),
+    "wayfarer bare": WayfarerConfig(
+        features=WIDTH, units=12, context_keys=False, nearest=False, cooccurrence=False, age_and_count=False
+    ),
+    "wayfarer told": WayfarerConfig(features=WIDTH, units=12, plain_keys=False, late_credit=False),
 }
 
 
@@ -52,6 +59,13 @@ def small_model(kind: str) -> Model:
             with torch.no_grad():
                 model.learner.lstm.gates.weight.mul_(8)
                 model.learner.readout.weight.mul_(3)
+        if isinstance(model.learner, Wayfarer):
+            with torch.no_grad():
+                model.learner.lstm.gates.weight.mul_(8)
+                model.learner.scorer.get_parameter("2.weight").normal_(0, 0.3)
+                for name in ("readout", "query", "context"):
+                    if hasattr(model.learner, name):
+                        getattr(model.learner, name).weight.mul_(5)
     return model
 
 

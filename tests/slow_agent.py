@@ -29,6 +29,7 @@ class Met:
     thresholds: Vector  # beta, beta_write, gamma, gamma_write
     told: bool = False
     label: Hashable = None
+    meeting: Any = None  # of Wayfarer's
 
 
 @dataclass
@@ -42,6 +43,7 @@ class State:
     examples: list[tuple[Vector, Hashable]] = field(default_factory=list)
     clusters: list[dict[str, Any]] = field(default_factory=list)
     told: dict[Hashable, int] = field(default_factory=dict)
+    wayfarer: Any = None
 
 
 class SlowAgent:

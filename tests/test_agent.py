@@ -24,7 +24,7 @@ from wanderlearn.shipped import FOLDER
 from wanderlearn.worlds.sequence import UNLABELED
 
 ROOT = Path(__file__).parents[1]
-MAIN = ("cpm", "protonet", "matchingnet", "imp")
+MAIN = ("cpm", "protonet", "matchingnet", "imp", "wayfarer")
 
 
 # As the learner ----------------------------------------------------------------------------------------

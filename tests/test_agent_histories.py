@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 
 from tests.live_agents import agent_of, feature
 from tests.slow_agent import Met, SlowAgent
+from tests.slow_wayfarer import SlowWayfaringAgent
 from wanderlearn import Agent
 from wanderlearn.agent import Answer
 from wanderlearn.agent.journal import Journal
@@ -39,7 +40,7 @@ class Histories(RuleBasedStateMachine):
         self.path = Path(self.folder.name) / "memory.agent"
         self.agent = agent_of(self.kind)
         self.agent.keep_journal(self.path, fsync="never")
-        self.model = SlowAgent(self.kind)
+        self.model = SlowWayfaringAgent() if self.kind == "wayfarer" else SlowAgent(self.kind)
         self.waiting: list[tuple[Answer, Met]] = []
         self.undoable = 0
 
@@ -175,12 +176,12 @@ def live(kind: str, histories: int) -> None:
     run_state_machine_as_test(machine, settings=few)
 
 
-@pytest.mark.parametrize("kind", ["cpm", "protonet", "matchingnet", "imp"])
+@pytest.mark.parametrize("kind", ["cpm", "protonet", "matchingnet", "imp", "wayfarer"])
 def test_histories_agree_with_a_plain_model(kind: str) -> None:
     live(kind, 10)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["cpm", "protonet", "matchingnet", "imp"])
+@pytest.mark.parametrize("kind", ["cpm", "protonet", "matchingnet", "imp", "wayfarer"])
 def test_a_thousand_histories_agree_with_a_plain_model(kind: str) -> None:
     live(kind, 250)

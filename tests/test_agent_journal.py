@@ -23,7 +23,7 @@ from wanderlearn.agent.journal import Journal, journal_of, read_journal
 from wanderlearn.model import save_model
 from wanderlearn.tensors import load_tensors, save_tensors
 
-MAIN = ("cpm", "protonet", "matchingnet", "imp")
+MAIN = ("cpm", "protonet", "matchingnet", "imp", "wayfarer")
 
 
 def lived(kind: str = "protonet", changes: int = 20, labels: str = "abc") -> Agent:

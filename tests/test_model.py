@@ -167,7 +167,7 @@ def test_every_preset_survives_json_and_can_be_built(preset: Preset) -> None:
     [
         (
             {"learner": {"kind": "oracle"}},
-            "kind 'oracle'.*knows cpm, dnc, imp, lstm, matchingnet, offline, oml, protonet",
+            "kind 'oracle'.*knows cpm, dnc, imp, lstm, matchingnet, offline, oml, protonet, wayfarer",
         ),
         ({"learner": to_json(CPM) | {"wings": 2}}, "does not know: wings"),
         ({"learner": to_json(CPM) | {"units": "many"}}, r"units cannot be 'many'.*int"),

@@ -137,16 +137,17 @@ def test_forgetting_counts_from_the_last_appearance(
     assert [(row["setting"], row["learner"], row["shots"]) for row in table["rows"]] == [
         (setting, learner, n)
         for setting in ("supervised", "semi")
-        for learner in ("protonet", "cpm")
+        for learner in ("protonet", "cpm", "wayfarer")
         for n in (1, 3)
     ]
-    row = table["rows"][-1]  # CPM, semi, after 3 labels
+    row = table["rows"][-3]  # CPM, semi, after 3 labels
     assert set(row) == {"learner", "setting", "shots", "cells"}
     assert row["cells"][0] == {"first": 1, "last": 2, "ours": 33.0, "queries": 3, "paper": 98.7}
     assert row["cells"][5] == {"first": 51, "last": 100, "ours": 83.0, "queries": 503, "paper": 92.9}
-    assert all(cell["ours"] is None for row in table["rows"][:6] for cell in row["cells"])
+    assert all(cell["ours"] is None for row in table["rows"][:8] for cell in row["cells"])
     assert table["rows"][2]["cells"][0]["paper"] == 96.1
-    assert len(table["missing"]) == 3
+    assert all(cell["paper"] is None for cell in table["rows"][-1]["cells"])  # ours is not in the paper
+    assert len(table["missing"]) == 5
     assert not any(command.startswith("wander train cpm-omniglot-semi ") for command in table["missing"])
 
 
@@ -178,7 +179,7 @@ def test_forgetting_passes_over_what_is_no_row(tmp_path: Path, capsys: pytest.Ca
     path = forgot(tmp_path, "cpm-omniglot", split="val")
     table = told(capsys, "omniglot", "--forgetting", "--results", str(tmp_path))
     assert table["warnings"] == [f"{path} is passed over: its split is 'val', not 'test'."]
-    assert len(table["missing"]) == 4
+    assert len(table["missing"]) == 6
     forgot(tmp_path, "cpm-omniglot")
     forgot(tmp_path, "protonet-omniglot", manifest_sha256="55")
     (warning,) = told(capsys, "omniglot", "--forgetting", "--results", str(tmp_path))["warnings"]

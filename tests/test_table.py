@@ -28,6 +28,7 @@ from wanderlearn.results import write_result
 
 ROOT = Path(__file__).parent.parent
 NAMES = ["cpm", "protonet", "matchingnet", "imp", "dnc", "lstm", "oml-u", "oml-u-plus"]
+ROWS = [*NAMES, "wayfarer"]
 FIGURES = {"ap", "ap_joint", "one_shot", "three_shot", "seconds"}
 EXTRA = {"one_shot_se", "three_shot_se", "parameters", "sequences", "manifest_sha256", "command"}
 EXTRA |= {"ap_interval", "weights_sha256", "commit", "recipe", "seeds"}
@@ -123,12 +124,24 @@ def test_presets_state_the_papers_figure() -> None:
 # The table ----------------------------------------------------------------------------------------------
 
 
+def test_ours_is_shown_as_ours_without_a_figure_of_the_paper(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path, "wayfarer-omniglot", 96.5, preset="wayfarer-omniglot", learner="wayfarer")
+    lines = [
+        " ".join(line.split()) for line in shown(capsys, "omniglot", "--results", str(tmp_path)).splitlines()
+    ]
+    at = lines.index("Wayfarer (ours) 96.50 80.12 ± 0.25 95.50 ± 0.25 - - -")
+    assert not lines[at + 1].startswith("paper")
+    assert "not in the paper" in PRESETS["wayfarer-omniglot"].about
+
+
 def test_json_has_ours_and_the_papers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(tmp_path, "cpm-omniglot", 93.25, preset="cpm-omniglot", learner="cpm")
     put(tmp_path, "imp-omniglot-semi", train=None)
     table = told(capsys, "omniglot", "--results", str(tmp_path))
     assert set(table) == {"format", "kind", "world", "rows", "missing", "warnings"}
-    assert [row["learner"] for row in table["rows"]] == NAMES
+    assert [row["learner"] for row in table["rows"]] == ROWS
     assert all(set(row) == {"learner", "supervised", "semi", "paper"} for row in table["rows"])
     rows = {row["learner"]: row for row in table["rows"]}
     cpm = rows["cpm"]["supervised"]
@@ -146,6 +159,7 @@ def test_json_has_ours_and_the_papers(tmp_path: Path, capsys: pytest.CaptureFixt
         "ap": 90.42, "one_shot": 93.18, "one_shot_se": 0.16, "three_shot": 97.89, "three_shot_se": 0.15,
     }  # fmt: skip
     assert rows["oml-u-plus"]["paper"]["supervised"]["ap"] == 86.85
+    assert rows["wayfarer"]["paper"] is None
     assert table["warnings"] == []
 
 
@@ -155,7 +169,7 @@ def test_missing_cells_say_the_command_that_fills_them(
     folder = tmp_path / "my results"
     put(folder, "lstm-omniglot")
     table = told(capsys, "omniglot", "--results", str(folder))
-    assert len(table["missing"]) == 15
+    assert len(table["missing"]) == 17
     assert (
         "wander train lstm-omniglot-semi && wander evaluate runs/lstm-omniglot-semi "
         f"--json '{folder}/lstm-omniglot-semi.json'" in table["missing"]
@@ -167,7 +181,7 @@ def test_missing_cells_say_the_command_that_fills_them(
 @pytest.mark.parametrize("world", ["omniglot", "glyphs"])
 def test_commands_name_presets_that_exist(world: str, tmp_path: Path) -> None:
     named = {command.split()[2] for command in read_method_table(tmp_path, world).missing}
-    assert len(named) == 16
+    assert len(named) == 18
     assert named == {name for name in PRESETS if world in name.split("-")}
 
 
@@ -211,7 +225,7 @@ def test_variants_seeds_and_subfolders_are_no_rows(
         put(tmp_path, name)
     table = told(capsys, "omniglot", "--results", str(tmp_path))
     assert table["warnings"] == []
-    assert len(table["missing"]) == 16
+    assert len(table["missing"]) == 18
 
 
 @pytest.mark.parametrize(
@@ -234,7 +248,7 @@ def test_a_result_that_is_not_what_its_name_says_is_passed_over(
     out, err = capsys.readouterr()
     table = json.loads(out)
     assert table["rows"][0]["supervised"] is None
-    assert len(table["missing"]) == 16
+    assert len(table["missing"]) == 18
     assert table["warnings"] == [f"{path} is passed over: {reason}."]
     assert table["warnings"][0] in err
 
@@ -275,7 +289,7 @@ def test_markdown_has_a_part_per_setting(tmp_path: Path, capsys: pytest.CaptureF
     assert cells[7:9] == ["91.50", "90"]
     assert "Ours on 2,000 test sequences, trained for 90 minutes." in supervised
     assert "None of ours yet." in semi
-    assert semi.count("\n| ") == 10
+    assert semi.count("\n| ") == 11
 
 
 def test_json_goes_to_a_file_beside_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -360,7 +374,7 @@ def test_pages_are_filled_from_results_and_presets(pages: ModuleType, tmp_path: 
     assert (docs / "cpm.md").read_text() == text
 
 
-@pytest.mark.parametrize("learner", NAMES[:6])
+@pytest.mark.parametrize("learner", [*NAMES[:6], "wayfarer"])
 def test_every_page_speaks_of_its_presets_as_they_are(learner: str, pages: ModuleType) -> None:
     page = ROOT / "docs" / "methods" / f"{learner}.md"
     wanted = pages.presets([learner])

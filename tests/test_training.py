@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from tests.tiny_runs import CPM, LEARNERS, PROTONET, log_of, run, tiny_preset, weights_of
 from wanderlearn import train as training
 from wanderlearn.errors import WanderError
+from wanderlearn.learners.wayfarer import WayfarerConfig
 from wanderlearn.loss import sequence_loss
 from wanderlearn.model import about_model, build, load_model
 from wanderlearn.optimiser import DivergedError, Optimiser, Trained, trained
@@ -230,6 +231,19 @@ def test_decay_finds_exactly_the_weights_of_a_model(learner: Any) -> None:
     expected = {f"model.encoder.blocks.{n}.weight" for n in range(4)}
     if learner is CPM:
         expected |= {f"model.learner.{n}.weight" for n in ("lstm.gates", "readout", "memory.gate")}
+    if isinstance(learner, WayfarerConfig):
+        layers = (
+            "lstm.gates",
+            "readout",
+            "query",
+            "context",
+            "seen",
+            "scorer.0",
+            "scorer.2",
+            "judge.0",
+            "judge.2",
+        )
+        expected |= {f"model.learner.{n}.weight" for n in layers}
     assert weights == expected
 
 

@@ -71,7 +71,7 @@ def test_an_ablation_is_trained_by_its_name(told: list[Preset]) -> None:
 
 def test_rows_of_the_ablation_tables_are_trained_once() -> None:
     assert len(ABLATIONS) == 15  # 10 and 8 rows, of which 3 are in both
-    assert ablation_preset("cpm-gau-cos") is PRESETS["cpm-omniglot-semi"]
+    assert ablation_preset("cpm-avg-cos") is PRESETS["cpm-omniglot-semi"]
     assert len(ABLATION_PRESETS) == 14
     assert not ABLATION_PRESETS.keys() & PRESETS.keys()
     assert all(name.endswith("-omniglot-semi") for name in ABLATION_PRESETS)

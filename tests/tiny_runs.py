@@ -12,6 +12,7 @@ from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.imp import IMPConfig
 from wanderlearn.learners.matchingnet import MatchingNetConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
+from wanderlearn.learners.wayfarer import WayfarerConfig
 from wanderlearn.model import ModelConfig
 from wanderlearn.pictures.collection import Pictures, Split
 from wanderlearn.presets import Preset
@@ -23,7 +24,13 @@ from wanderlearn.worlds import RoamingConfig
 CHANNELS = 8
 CPM = CPMConfig(features=CHANNELS, units=12)
 PROTONET = ProtoNetConfig(features=CHANNELS)
-LEARNERS = (CPM, PROTONET, MatchingNetConfig(features=CHANNELS), IMPConfig(features=CHANNELS))
+LEARNERS = (
+    CPM,
+    PROTONET,
+    MatchingNetConfig(features=CHANNELS),
+    IMPConfig(features=CHANNELS),
+    WayfarerConfig(features=CHANNELS, units=12),
+)
 
 
 def pictures(split: Split) -> Pictures:

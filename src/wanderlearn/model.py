@@ -21,9 +21,12 @@ from wanderlearn.learners.matchingnet import MatchingNetConfig, OnlineMatchingNe
 from wanderlearn.learners.offline import OfflineConfig, OfflineLR
 from wanderlearn.learners.oml import OML, OMLConfig
 from wanderlearn.learners.protonet import OnlineProtoNet, ProtoNetConfig
+from wanderlearn.learners.vectors import Vectors, VectorsConfig
+from wanderlearn.learners.wayfarer import Wayfarer, WayfarerConfig
 from wanderlearn.tensors import load_tensors, save_tensors
 
 __all__ = [
+    "EncoderConfig",
     "LearnerConfig",
     "Model",
     "ModelConfig",
@@ -35,6 +38,7 @@ __all__ = [
     "take_encoder",
 ]
 
+EncoderConfig = Conv4Config | VectorsConfig
 LearnerConfig = (
     CPMConfig
     | ProtoNetConfig
@@ -44,10 +48,12 @@ LearnerConfig = (
     | DNCConfig
     | OMLConfig
     | OfflineConfig
+    | WayfarerConfig
 )
 
 FORMAT: Final = 1
 BESIDE: Final = "beside."  # tensors of this prefix are not the model's: an optimiser's, in a checkpoint
+ENCODERS: Final[dict[type, type[nn.Module]]] = {Conv4Config: Conv4, VectorsConfig: Vectors}
 LEARNERS: Final[dict[type, type[nn.Module]]] = {
     CPMConfig: CPM,
     ProtoNetConfig: OnlineProtoNet,
@@ -57,6 +63,7 @@ LEARNERS: Final[dict[type, type[nn.Module]]] = {
     DNCConfig: DNC,
     OMLConfig: OML,
     OfflineConfig: OfflineLR,
+    WayfarerConfig: Wayfarer,
 }
 
 
@@ -64,7 +71,7 @@ LEARNERS: Final[dict[type, type[nn.Module]]] = {
 class ModelConfig:
     """What a model is made of."""
 
-    encoder: Conv4Config = field(default_factory=Conv4Config)
+    encoder: EncoderConfig = field(default_factory=Conv4Config)
     learner: LearnerConfig = field(default_factory=CPMConfig)
 
 
@@ -91,8 +98,8 @@ class Model(nn.Module):
 
 def build(config: ModelConfig) -> Model:
     """A model with fresh weights, drawn from torch's own generator (`torch.manual_seed` fixes them)."""
-    encoder = Conv4(config.encoder)
-    wanted, given = config.learner.features, encoder.feature_dim
+    encoder = ENCODERS[type(config.encoder)](config.encoder)
+    wanted, given = config.learner.features, config.encoder.feature_dim
     if wanted != given:
         raise WanderError(
             f"The encoder gives features of {given} numbers, but the learner expects {wanted}. "
@@ -149,7 +156,10 @@ def take_encoder(path: Path, model: Model) -> float:
     _check_format(path, header)
     theirs = from_json(ModelConfig, header.get("config"), f"The model config in {path}").encoder
     ours = model.config.encoder
-    like_ours = replace(theirs, last_relu=ours.last_relu, batch_norm_momentum=ours.batch_norm_momentum)
+    like_ours = theirs
+    if isinstance(ours, Conv4Config) and isinstance(theirs, Conv4Config):
+        after = {name: getattr(ours, name) for name in ("last_relu", "batch_norm_momentum", "length")}
+        like_ours = replace(theirs, **after)
     if like_ours != ours:
         raise WanderError(f"The encoder in {path} is another one than this model's: {theirs}, not {ours}.")
     prefix = "encoder."

@@ -50,6 +50,8 @@ class Agent:
                                              weighted by their counts        nothing else fades
     MatchingNet      its examples go         examples are relabelled         becomes an example
     IMP              its clusters go         clusters are relabelled         joins once more, by name
+    Wayfarer         its sums and examples   sums are added, examples        added to its class, and becomes
+                     go                      relabelled                      an example
     ===============  ======================  ==============================  ===============================
 
     None of these touches the context. An agent is for one thread at a time.

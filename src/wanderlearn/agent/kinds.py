@@ -6,11 +6,13 @@ from wanderlearn.agent.clusters import LiveClusters
 from wanderlearn.agent.examples import LiveExamples
 from wanderlearn.agent.memory import LiveMemory
 from wanderlearn.agent.prototypes import LivePrototypes
+from wanderlearn.agent.wayfaring import LiveWayfarer
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.cpm import CPM
 from wanderlearn.learners.imp import OnlineIMP
 from wanderlearn.learners.matchingnet import OnlineMatchingNet
 from wanderlearn.learners.protonet import OnlineProtoNet
+from wanderlearn.learners.wayfarer import Wayfarer
 
 __all__ = ["live_memory"]
 
@@ -24,8 +26,10 @@ def live_memory(learner: nn.Module) -> LiveMemory:
             return LiveExamples(learner)
         case OnlineIMP():
             return LiveClusters(learner)
+        case Wayfarer():
+            return LiveWayfarer(learner)
     raise WanderError(
         f"An agent cannot live with a {type(learner).__name__}: its memory cannot grow, because its weights "
         "or its rules are made for a fixed set of classes. "
-        "Use weights of a CPM, Online ProtoNet, MatchingNet or IMP."
+        "Use weights of a CPM, Online ProtoNet, MatchingNet, IMP or Wayfarer."
     )

@@ -41,7 +41,7 @@ class Command:
     name: tyro.conf.Positional[str] = "all"
     """sampler, encoder, train, evaluate, step, rooms, agent or all."""
     learner: tuple[str, ...] = ()
-    """For train: measure these too (protonet, matchingnet, imp, lstm, dnc, oml-u, oml-u-plus)."""
+    """For train: measure these too (protonet, matchingnet, imp, lstm, dnc, oml-u, oml-u-plus, wayfarer)."""
     threads: int | None = None
     """How many threads torch may use (default: as many as it likes)."""
     json: str | None = None

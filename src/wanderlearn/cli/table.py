@@ -13,7 +13,7 @@ from rich.text import Text
 
 from wanderlearn.cli.output import put_json
 from wanderlearn.errors import WanderError
-from wanderlearn.paper import LEARNERS, SETTINGS, TABLES, Setting
+from wanderlearn.paper import METHOD_NAMES, SETTINGS, TABLES, Setting
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import (
     WORDS,
@@ -159,7 +159,7 @@ def _show(table: MethodTable) -> None:
         columns = ["AP", "seeds", "1-shot", "3-shot"] if setting in seeds else ["AP", "1-shot", "3-shot"]
         for n, column in enumerate(columns):  # the setting stands above the second
             shown.add_column(f"{words if n == 1 else ''}\n{column}", justify="right", no_wrap=True)
-    for learner, name in LEARNERS.items():
+    for learner, name in METHOD_NAMES.items():
         mine: list[Text] = []
         for setting in SETTINGS:
             ours = table.ours[learner][setting]
@@ -169,7 +169,7 @@ def _show(table: MethodTable) -> None:
                 if key == "ap" and setting in seeds:
                     mine.append(Text(seeds_of(ours, count=False) or "-"))
         shown.add_row(name, *mine)
-        if table.world in TABLES:
+        if learner in TABLES.get(table.world, {}):
             texts: list[str] = []
             for setting in SETTINGS:
                 ap, *shots = figures_of(table.paper(learner, setting), errors=errors)

@@ -8,7 +8,7 @@ from wanderlearn.configs import kind_of
 from wanderlearn.errors import WanderError
 from wanderlearn.files import digest_of
 from wanderlearn.model import Model, about_model, load_model
-from wanderlearn.paper import LEARNERS
+from wanderlearn.paper import METHOD_NAMES
 from wanderlearn.shipped import find_weights
 
 __all__ = ["Loaded", "load_learners"]
@@ -40,9 +40,9 @@ def load_learners(names: Sequence[str]) -> list[Loaded]:
 def _name(model: Model, about: Mapping[str, Any]) -> str:
     """The paper's name for a learner; where one class serves several (OML), its preset says which."""
     kind = kind_of(type(model.config.learner))
-    of_preset = [key for key in LEARNERS if str(about.get("preset")).startswith(f"{key}-")]
-    key = kind if kind in LEARNERS else max(of_preset, key=len, default=kind)
-    return LEARNERS.get(key, key)
+    of_preset = [key for key in METHOD_NAMES if str(about.get("preset")).startswith(f"{key}-")]
+    key = kind if kind in METHOD_NAMES else max(of_preset, key=len, default=kind)
+    return METHOD_NAMES.get(key, key)
 
 
 def _own(given: str) -> str:

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from wanderlearn.errors import WanderError
 from wanderlearn.metrics import BINS
-from wanderlearn.paper import FORGETTING, LEARNERS, SETTINGS, Setting
+from wanderlearn.paper import FORGETTING, METHOD_NAMES, SETTINGS, Setting
 from wanderlearn.report.methods import WORDS, WORLDS, command, mixed, row_of, span
 from wanderlearn.report.parts import Part
 from wanderlearn.results import FORMAT, load_results
 
 __all__ = ["Cell", "ForgettingRow", "ForgettingTable", "read_forgetting_table"]
 
-METHODS: Final = ("protonet", "cpm")
+METHODS: Final = ("protonet", "cpm", "wayfarer")  # the paper has the first two
 SHOTS: Final = (1, 3)
 # The paper's words are "since the last label", but the authors' code counts from the last appearance,
 # labelled or not. With all labels given the two are the same.
@@ -70,9 +70,9 @@ class ForgettingTable:
             for row in self.rows:
                 if row.setting != setting:
                     continue
-                head = (LEARNERS[row.learner], str(row.shots))
+                head = (METHOD_NAMES[row.learner], str(row.shots))
                 lines.append((*head, "ours", *(_text(cell.ours) for cell in row.cells)))
-                if self.world in FORGETTING:
+                if row.learner in FORGETTING.get(self.world, {}):
                     lines.append((*head, "paper", *(_text(cell.paper) for cell in row.cells)))
             parts.append(Part(f"Forgetting, {words}", columns, tuple(lines), note))
         return parts
@@ -110,7 +110,7 @@ def read_forgetting_table(folder: Path, world: str) -> ForgettingTable:
 
 
 def _paper(world: str, learner: str, shots: int, setting: Setting) -> tuple[float | None, ...]:
-    if world not in FORGETTING:
+    if learner not in FORGETTING.get(world, {}):
         return (None,) * len(BINS)
     printed: tuple[float, ...] = getattr(FORGETTING[world][learner][shots], setting)
     return printed

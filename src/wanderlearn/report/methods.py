@@ -13,7 +13,7 @@ from statistics import mean, stdev
 from typing import Any, Final
 
 from wanderlearn.errors import WanderError
-from wanderlearn.paper import LEARNERS, SETTINGS, TABLES, Figures, Setting
+from wanderlearn.paper import METHOD_NAMES, SETTINGS, TABLES, Figures, Setting
 from wanderlearn.report.recipe import recipe
 from wanderlearn.results import FORMAT, load_results, markdown_table
 
@@ -128,7 +128,7 @@ def read_method_table(folder: Path, world: str) -> MethodTable:
     ours: dict[str, dict[Setting, Ours | None]] = {}
     missing: list[str] = []
     warnings: list[str] = []
-    for learner in LEARNERS:
+    for learner in METHOD_NAMES:
         ours[learner] = {}
         for setting, suffix in SETTINGS.items():
             name = f"{learner}-{world}{suffix}"
@@ -190,7 +190,7 @@ def _objection(result: dict[str, Any], learner: str, world: str, setting: Settin
     preset, kind = result.get("preset"), result.get("learner")
     if preset is not None and preset != (name := f"{learner}-{world}{SETTINGS[setting]}"):
         return f"it was trained by the preset {preset}, not {name}"
-    if kind in LEARNERS and kind != learner:
+    if kind in METHOD_NAMES and kind != learner:
         return f"its learner is {kind}, not {learner}"
     return None
 
@@ -274,12 +274,12 @@ def markdown(table: MethodTable) -> str:
     parts, paper = [], table.world in TABLES
     for setting, words in WORDS.items():
         columns = ["method", *_columns(paper)]
-        rows = [[name, *_cells(table, learner, setting, paper)] for learner, name in LEARNERS.items()]
+        rows = [[name, *_cells(table, learner, setting, paper)] for learner, name in METHOD_NAMES.items()]
         if table.has_seeds(setting):
             columns.append("AP, mean ± sd of seeds")
             rows = [
                 [*row, seeds_of(table.ours[learner][setting])]
-                for learner, row in zip(LEARNERS, rows, strict=True)
+                for learner, row in zip(METHOD_NAMES, rows, strict=True)
             ]
         parts.append(f"**{words.capitalize()}**\n\n{markdown_table(columns, rows)}")
         parts.append(f"{table.caption(setting).capitalize()}.")
@@ -292,7 +292,7 @@ def method_markdown(tables: Sequence[MethodTable], learners: Sequence[str]) -> s
     rows: list[list[object]] = []
     for table in tables:
         for learner in learners:
-            method = [LEARNERS[learner]] if len(learners) > 1 else []
+            method = [METHOD_NAMES[learner]] if len(learners) > 1 else []
             for setting, words in WORDS.items():
                 rows.append([*method, table.world, words, *_cells(table, learner, setting, paper=True)])
     head = ["method"] if len(learners) > 1 else []

@@ -1,0 +1,328 @@
+"""The live memory of Wayfarer: sums of keys per class, and the last meetings.
+
+The last meetings are a ring: meeting t is in row t modulo the window.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from wanderlearn.agent.memory import Floats, Reading, fitting, nearest_of_each, sigmoid, with_room
+from wanderlearn.learners.answer import CERTAINLY_NEW
+from wanderlearn.learners.recurrent import LSTMState
+from wanderlearn.learners.self_writing import LENGTH_EPS
+from wanderlearn.learners.wayfarer import (
+    BEST,
+    FLOOR,
+    LOWEST,
+    NOTHING,
+    NOVELTY_GAIN,
+    SCORE_GAIN,
+    Wayfarer,
+)
+from wanderlearn.worlds.sequence import UNLABELED
+
+__all__ = ["LiveWayfarer"]
+
+NOBODY: Final = (
+    NOTHING  # the slot of a meeting whose class was forgotten: it was met, and counts for no class
+)
+
+
+class _Met(NamedTuple):
+    """A meeting, taken apart again from its trace."""
+
+    keys: Floats  # [V, D]
+    query: Floats  # [C]
+    context: Floats  # [C]
+    seen: Floats  # [p]
+
+
+class _Prototypes(NamedTuple):
+    """What the classes are compared by, with late credit, as long as nothing changes."""
+
+    moment: object
+    rows: Floats  # [n, V, D] of length 1
+    told: Floats  # [n] log(1 + how often it was told)
+
+
+class LiveWayfarer:
+    """Sums of keys, counts and times of all that was told; keys, contexts and slots of the last meetings.
+
+    Forgetting a class empties its slot, and its meetings in the window count for nobody. Merging adds two
+    classes up, exactly as if all had been told the one label. A label told late is written as it was met; if
+    the meeting is still in the window it becomes an example there, and is credited to nobody else.
+    """
+
+    def __init__(self, learner: Wayfarer) -> None:
+        self.learner, self.config = learner, learner.config
+        self.width, self.views, self.attention = learner.feature_dim, learner.views, learner.attention
+        self.window = learner.config.window
+        self.classes = self.time = 0
+        self.moment = object()
+        V, D = self.views, self.width
+        self.sums, self.told = np.zeros((0, V, D), np.float32), np.zeros(0, np.float32)  # [room, ...]
+        self.last: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # [room]
+        self.keys = np.zeros((0, V, D), np.float32)  # [room, V, D]
+        self.contexts = np.zeros((0, self.attention), np.float32)  # [room, C]
+        self.slots: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # [room]
+        self.context: LSTMState = learner.lstm.begin(1)
+        self.ready: _Prototypes | None = None
+        w = {name: part.detach().numpy() for name, part in learner.named_parameters()}
+        # Two products instead of five: of what the network says now, and of what it said before.
+        now = [*(["readout"] if self.config.context_keys else []), "seen"]
+        self.of_now = np.concatenate([w[f"{one}.weight"] for one in now])  # [D + p, units]
+        self.plus_now = np.concatenate([w[f"{one}.bias"] for one in now])
+        if self.attention:
+            self.of_before = np.concatenate([w["query.weight"], w["context.weight"]])  # [2 C, units]
+            self.plus_before = np.concatenate([w["query.bias"], w["context.bias"]])
+        self.weights, self.credit = w["weights"], w.get("credit")
+        self.slope, self.offset = float(w["closeness"][0]), float(w["closeness"][1])
+        self.score_in = np.ascontiguousarray(
+            w["scorer.0.weight"].T * learner.scales.numpy()[:, None]
+        )  # [P, 32]
+        self.score_bias, self.score_out = w["scorer.0.bias"], w["scorer.2.weight"][0] * SCORE_GAIN
+        self.score_offset = SCORE_GAIN * float(w["scorer.2.bias"][0])
+        self.judge_in, self.judge_bias = w["judge.0.weight"], w["judge.0.bias"]
+        self.judge_out, self.judge_offset = w["judge.2.weight"][0], float(w["judge.2.bias"][0])
+
+    # Reading -------------------------------------------------------------------------------------------
+
+    def look(self, feature: Floats, afresh: bool = False) -> Reading:
+        """Read without changing anything; `afresh`: with the context of somebody who has met nothing yet."""
+        before = self.learner.lstm.begin(1) if afresh else self.context
+        output, after = self._advanced(feature, before)
+        now = self.of_now @ output + self.plus_now  # [D + p] or [p]
+        parts = [feature]
+        if self.config.context_keys:
+            parts.append(_unit(_unit(feature) + now[: self.width]))
+        if self.attention:
+            parts.append(self.of_before @ before.hidden[0].numpy() + self.plus_before)  # [2 C]
+        parts.append(now[self.width if self.config.context_keys else 0 :])
+        return self.read(np.concatenate(parts))._replace(after=after)
+
+    def _advanced(self, feature: Floats, before: LSTMState) -> tuple[Floats, LSTMState]:
+        sight = self.learner.sight(torch.from_numpy(feature)[None])  # [1, D]
+        output, after = self.learner.lstm.step(before, sight)  # [1, n]
+        return output[0].numpy(), after
+
+    def read(self, trace: Floats) -> Reading:
+        """What is to be said now of a meeting as it was met, in its own context."""
+        if not self.classes:
+            return Reading(np.zeros(0, np.float32), None, CERTAINLY_NEW, np.inf, np.inf, trace, self.moment)
+        met, config = self._met(trace), self.config
+        prototypes = self._prototypes()
+        cosine = [prototypes.rows[:, v] @ key for v, key in enumerate(met.keys)]  # [n] each
+        kept = min(self.time, self.window)
+        slots = self.slots[:kept]  # [N]
+        example = slots >= 0  # [N]
+        parts = [*cosine]
+        if config.nearest:
+            parts += [self._nearest(v, met.keys[v], slots, example, cosine[v]) for v in range(self.views)]
+        if config.cooccurrence:
+            alike = self.contexts[:kept] @ met.query  # [N]
+            alike /= np.float32(self.attention**0.5)
+            weight = np.exp(alike - alike.max())  # [N]
+            attention = np.bincount(slots[example], weight[example], self.classes)  # [n]
+            parts.append(np.log(attention + FLOOR).astype(np.float32))
+        if config.age_and_count:
+            age = np.minimum(self.time - self.last[: self.classes], self.window)  # [n]
+            parts += [np.log1p(age.astype(np.float32)), prototypes.told]
+        evidence = np.stack(parts, -1)  # [n, P]
+        scores = evidence[:, : len(self.weights)] @ self.weights  # [n]
+        hidden = evidence @ self.score_in  # [n, 32]
+        hidden += self.score_bias
+        scores += np.maximum(hidden, 0, out=hidden) @ self.score_out
+        scores += np.float32(self.score_offset)
+        novelty = self._novelty(scores, evidence, met)
+        distance = -float(scores.max())
+        return Reading(scores, None, novelty, distance, distance - novelty, trace, self.moment)
+
+    def _nearest(
+        self,
+        v: int,
+        key: Floats,
+        slots: npt.NDArray[np.int64],
+        example: npt.NDArray[np.bool_],
+        cosine: Floats,
+    ) -> Floats:
+        """The largest cosine to an example of each class; to its prototype, if there is no example left."""
+        alike = self.keys[: len(slots), v] @ key  # [N]
+        best = -nearest_of_each(-alike[example], slots[example], self.classes)  # [n]
+        return np.where(np.isinf(best), cosine, best)
+
+    def _novelty(self, scores: Floats, evidence: Floats, met: _Met) -> float:
+        """Is it new? From the best classes, how sure and how old they are, and the context."""
+        config, V, n = self.config, self.views, self.classes
+        if n > 1000:  # sorting thousands for three is slow
+            some = np.argpartition(scores, -BEST)[-BEST:]
+            best = some[np.argsort(-scores[some], kind="stable")]
+        else:
+            best = np.argsort(-scores, kind="stable")[:BEST]
+        near = np.full((V, BEST), -1, np.float32)  # [V, 3]
+        near[:, : len(best)] = evidence[best, :V].T
+        top = np.full(BEST, LOWEST, np.float32)
+        top[: len(best)] = np.maximum(scores[best], LOWEST)
+        most = float(scores[best[0]])
+        total = max(most + float(np.log(np.exp(scores - np.float32(most)).sum())), LOWEST)
+        signs: list[Any] = [top / 5, near.ravel()]
+        signs += [evidence[best[0], -2:]] if config.age_and_count else []
+        several = [total / 5, np.log1p(n), np.log1p(min(self.time, self.window)) / 3]
+        several += [float(evidence[:, len(self.weights) - 1].max()) / 4] if config.cooccurrence else []
+        signs += [np.array(several, np.float32), met.seen]
+        hidden = np.maximum(self.judge_in @ np.concatenate(signs) + self.judge_bias, 0)  # [48]
+        judged = float(hidden @ self.judge_out) + self.judge_offset
+        return NOVELTY_GAIN * judged + self.slope * float(near[:, 0].mean()) + self.offset
+
+    def _prototypes(self) -> _Prototypes:
+        """The prototypes with what is credited to them now."""
+        if self.ready is not None and self.ready.moment is self.moment:
+            return self.ready
+        n, V, D = self.classes, self.views, self.width
+        sums, told = self.sums[:n], self.told[:n]
+        free = np.flatnonzero(self.slots[: min(self.time, self.window)] == UNLABELED)  # [U]
+        rows = _unit(sums)
+        if self.credit is not None and len(free):
+            sharpness, slope, offset = self.credit
+            met = self.keys[free].reshape(-1, V * D)  # [U, V D]
+            likeness = rows.reshape(n, V * D) @ met.T  # [n, U]
+            likeness *= sharpness / V
+            most = likeness.max(0)  # [U]
+            known = sigmoid(slope * most + offset)  # [U]
+            likeness -= most
+            credit = np.exp(likeness, out=likeness)  # [n, U]
+            credit *= known / credit.sum(0)
+            rows = _unit(sums + (credit @ met).reshape(n, V, D))
+            told = told + credit.sum(1)
+        self.ready = _Prototypes(self.moment, rows, np.log1p(told))
+        return self.ready
+
+    def feature_of(self, trace: Floats) -> Floats:
+        """The encoder's feature of a meeting."""
+        return trace[: self.width]
+
+    def _met(self, trace: Floats) -> _Met:
+        D, C = self.width, self.attention
+        feature, rest = trace[:D], trace[D:]
+        keys = []
+        if self.config.context_keys:
+            keys, rest = [rest[:D]], rest[D:]
+        if self.config.plain_keys:
+            keys.append(_unit(feature))
+        return _Met(np.stack(keys), rest[:C], rest[C : 2 * C], rest[2 * C :])
+
+    # Writing -------------------------------------------------------------------------------------------
+
+    def meet(self, trace: Floats, slot: int | None, reading: Reading | None = None) -> None:
+        """Write a meeting, with its class or without, and move the context on."""
+        met = self._met(trace)
+        after = None
+        if reading is not None and reading.moment is self.moment:
+            after = reading.after
+        if slot is not None:
+            self._write(met.keys, slot, self.time)
+        row = self.time % self.window
+        if self.time < self.window:
+            self.keys, self.contexts = with_room(self.keys, row), with_room(self.contexts, row)
+            self.slots = with_room(self.slots, row)
+        self.keys[row], self.contexts[row] = met.keys, met.context
+        self.slots[row] = UNLABELED if slot is None else slot
+        self.time += 1
+        self.context = after or self._advanced(trace[: self.width], self.context)[1]
+        self.moment = object()
+
+    def name(self, trace: Floats, slot: int) -> None:
+        """Write the class of a meeting that was written without one. The context stays."""
+        met = self._met(trace)
+        self._write(met.keys, slot, max(self.time - 1, 0))
+        kept = min(self.time, self.window)
+        same = (self.keys[:kept] == met.keys).all((1, 2)) & (self.contexts[:kept] == met.context).all(1)
+        rows = np.flatnonzero(same & (self.slots[:kept] == UNLABELED))
+        if len(rows):  # else it has left the window
+            self.slots[rows[0]] = slot
+        self.moment = object()
+
+    def _write(self, keys: Floats, slot: int, time: int) -> None:
+        """Add the keys to the class that was told; the next slot is opened."""
+        n = self.classes
+        if slot == n:
+            self.sums, self.told = with_room(self.sums, n), with_room(self.told, n)
+            self.last = with_room(self.last, n)
+            self.sums[n], self.told[n], self.last[n] = 0, 0, 0  # a forgotten class may have left something
+            self.classes += 1
+        self.sums[slot] += keys
+        self.told[slot] += 1
+        self.last[slot] = time
+
+    # Changes by hand, and keeping ----------------------------------------------------------------------
+
+    def forget(self, slot: int) -> None:
+        """Empty a slot. The last class moves into it."""
+        self._free(slot, NOBODY)
+
+    def merge(self, kept: int, gone: int) -> None:
+        """Add two classes up."""
+        self.sums[kept] += self.sums[gone]
+        self.told[kept] += self.told[gone]
+        self.last[kept] = max(self.last[kept], self.last[gone])
+        self._free(gone, kept)
+
+    def _free(self, slot: int, heir: int) -> None:
+        """Give the meetings of a slot to another, and the slot to the last class."""
+        slots = self.slots[: min(self.time, self.window)]
+        slots[slots == slot] = heir
+        last = self.classes - 1
+        slots[slots == last] = slot
+        for part in (self.sums, self.told, self.last):
+            part[slot] = part[last]
+        self.classes = last
+        self.moment = object()
+
+    def copy(self) -> Self:
+        """A copy that shares nothing that changes."""
+        twin = type(self)(self.learner)
+        twin.restore({name: part.copy() for name, part in self.arrays().items()}, self.classes)
+        return twin
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Classes, last meetings, context and time."""
+        n, kept = self.classes, min(self.time, self.window)
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "sums": self.sums[:n],
+            "told": self.told[:n],
+            "last": self.last[:n],
+            "keys": self.keys[:kept],
+            "contexts": self.contexts[:kept],
+            "slots": self.slots[:kept],
+            "time": np.array([self.time], np.int64),
+        }
+        return arrays | {name: part.detach().numpy() for name, part in self.context._asdict().items()}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], classes: int) -> None:
+        """Take over what `arrays` gave."""
+        fitting(arrays, self.arrays())
+        time, slots = int(arrays["time"][0]), arrays["slots"]
+        kept = min(time, self.window)
+        # Without attention there is nothing to keep of contexts, and what is empty is not in a file.
+        contexts = arrays["contexts"] if self.attention else np.zeros((kept, 0), np.float32)
+        if not len(slots) == len(arrays["keys"]) == len(contexts) == kept:
+            raise ValueError(f"it has {len(slots)} meetings of {time}, and the window is of {self.window}")
+        if not all(len(arrays[name]) == classes for name in ("sums", "told", "last")):
+            raise ValueError(f"it has {len(arrays['sums'])} classes for {classes} labels")
+        if bool(classes and not kept) or not ((slots >= NOBODY) & (slots < classes)).all():
+            raise ValueError(f"its meetings are not of its {classes} labels")
+        self.context = LSTMState(torch.from_numpy(arrays["hidden"]), torch.from_numpy(arrays["cell"]))
+        self.sums, self.told, self.last = arrays["sums"], arrays["told"], arrays["last"]
+        self.keys, self.contexts, self.slots = arrays["keys"], contexts, slots
+        self.time, self.classes = time, classes
+        self.moment, self.ready = object(), None
+
+
+def _unit(x: Floats) -> Floats:
+    """Vectors along the last axis, scaled to length 1; zero stays zero."""
+    length = np.sqrt(np.einsum("...d,...d->...", x, x))[..., None]
+    unit: Floats = x / np.maximum(length, np.float32(LENGTH_EPS))
+    return unit

@@ -1,0 +1,374 @@
+"""Wayfarer, our own learner: what a class is like, where it was met, how often and how long ago it was told.
+
+A recurrent network sees every meeting. Its output r is the context, and gives each meeting two keys:
+
+    r_t      = LSTM(h_t; r_{t-1})
+    x1, x2   = unit(unit(h_t) + W r_t), unit(h_t)         contextual and context-free key
+    q, a     = W_q r_{t-1}, W_a r_{t-1}                   the context before, as query and as kept
+
+Of class k with the labelled meetings s in k, and for each of the two keys v:
+
+    cos_v[k] = cos(x_v, sum_{s in k} x_v,s)               to the prototype
+    near_v[k] = max_{s in k} cos(x_v, x_v,s)              to the nearest example
+    met[k]   = log(sum_{s in k} exp(q . a_s - max_s q . a_s) + 1e-4)   was it met where this is met?
+    age[k], count[k]                                      meetings since it was told, how often it was told
+
+    score[k] = w . (cos, near, met)[k] + net(cos, near, met, log age, log count)[k]
+    novelty  = c mean_v cos_v[best] + d + net(top 3 scores and their cos, log age and log count of the best,
+               log sum_k exp score[k], log of the number of classes, log t, max_k met[k], W_r r_t)
+
+What was met without a label is credited to the classes as they are *now*, so that something met before its
+class was named counts for it once it is. By the mean of its cosines to the labelled prototypes:
+
+    z_u[k]   = b mean_v cos(x_v,u, sum_{s in k} x_v,s)
+    credit[u, k] = softmax_k(z_u[k]) sigmoid(g max_k z_u[k] + e)
+    prototype[k] = sum_{s in k} x_s + sum_u credit[u, k] x_u,     count[k] = |k| + sum_u credit[u, k]
+
+Prototypes, counts and ages are of all that was ever told. Nearest examples, met[k] and late credit need the
+meetings themselves: those are of the last `window` meetings only. A class with no example among them has its
+prototype for its nearest example. Time and age stop counting at `window`.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from wanderlearn.errors import WanderError
+from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
+from wanderlearn.learners.late_credit import MASKED, Versions, credited
+from wanderlearn.learners.matchingnet import one_hot
+from wanderlearn.learners.prototypes import unit_length
+from wanderlearn.learners.recurrent import LayerNormLSTM, LSTMState
+from wanderlearn.worlds.sequence import UNLABELED
+
+__all__ = ["Classes", "Met", "Wayfarer", "WayfarerConfig", "WayfarerState", "Window"]
+
+NOTHING: Final = -2  # the label of a place in the window where there is no meeting yet
+FLOOR: Final = 1e-4  # what the attention to a class is at least
+LOWEST: Final = -20.0  # scores as the novelty network sees them
+BEST: Final = 3  # so many classes are looked at for novelty
+HIDDEN: Final = 32  # units of the network of the scores
+NOVELTY_HIDDEN: Final = 48
+CONTEXT_SEEN: Final = 16  # numbers of r that the novelty network sees
+SCORE_GAIN, NOVELTY_GAIN = 4.0, 3.0  # what the networks' outputs are multiplied by: they learn quicker so
+
+
+@dataclass(frozen=True)
+class WayfarerConfig:
+    """How a Wayfarer is built; every part can be switched off, to see what it is worth."""
+
+    features: int = 64
+    """Width of the encoder's features."""
+    units: int = 256
+    """Width of the recurrent network."""
+    attention: int = 32
+    """Width of the query and key that compare contexts."""
+    window: int = 256
+    """So many past meetings are kept, for nearest examples, the attention to contexts, and late credit."""
+    context_keys: bool = True
+    """Compare things in their context: x1."""
+    plain_keys: bool = True
+    """Compare things without their context: x2."""
+    nearest: bool = True
+    """Compare with the nearest example of a class, too."""
+    cooccurrence: bool = True
+    """Ask which classes were met in a context like this."""
+    age_and_count: bool = True
+    """Know how long ago and how often a class was told."""
+    late_credit: bool = True
+    """Credit what was met without a label to the classes known now."""
+
+
+class Window(NamedTuple):
+    """The last meetings, oldest first."""
+
+    keys: Float[Tensor, "B V N D"]  # of length 1: contextual, context-free
+    context: Float[Tensor, "B N C"]  # the context before each
+    label: Int[Tensor, "B N"]  # a slot, UNLABELED, or NOTHING where there is no meeting yet
+
+
+class Classes(NamedTuple):
+    """What is kept per class of all that was ever told."""
+
+    sums: Float[Tensor, "B V K D"]  # of the keys
+    told: Float[Tensor, "B K"]  # how often
+    last: Int[Tensor, "B K"]  # the number of the meeting it was last told at, or -1
+
+
+class WayfarerState(NamedTuple):
+    """The context, the classes, the last meetings, and how many meetings there were."""
+
+    context: LSTMState
+    classes: Classes
+    window: Window
+    time: Int[Tensor, " B"]
+
+
+class Met(NamedTuple):
+    """What the network makes of meetings, before memory is asked."""
+
+    keys: Float[Tensor, "B V T D"]
+    query: Float[Tensor, "B T C"]
+    context: Float[Tensor, "B T C"]
+    seen: Float[Tensor, "B T p"]  # what novelty sees of the context
+
+
+class Found(NamedTuple):
+    """What memory says of every class at Q meetings."""
+
+    cosine: Float[Tensor, "B V Q K"]  # to the prototype; 0 where the slot is empty
+    nearest: Float[Tensor, "B V Q K"]  # to the nearest example
+    met: Float[Tensor, "B Q K"]  # the attention to it
+    age: Float[Tensor, "B Q K"]  # log(1 + meetings since it was told)
+    told: Float[Tensor, "B Q K"]  # log(1 + how often it was told)
+    opened: Bool[Tensor, "B Q K"]
+    time: Float[Tensor, "B Q"]  # log(1 + meetings before this)
+
+
+class Wayfarer(nn.Module):
+    """Our learner: two keys per class, nearest examples, contexts, age and count, and late credit."""
+
+    def __init__(self, config: WayfarerConfig | None = None) -> None:
+        super().__init__()
+        config = config or WayfarerConfig()
+        if not (config.context_keys or config.plain_keys):
+            raise WanderError("A Wayfarer needs something to compare: switch context_keys or plain_keys on.")
+        if config.window < 1:
+            raise WanderError(f"A Wayfarer keeps at least 1 meeting, not {config.window}: set its window.")
+        self.config, self.feature_dim = config, config.features
+        views = self.views = config.context_keys + config.plain_keys
+        self.attention = config.attention if config.cooccurrence else 0
+        self.lstm = LayerNormLSTM(config.features, config.units)
+        if config.context_keys:
+            self.readout = nn.Linear(config.units, config.features)
+            nn.init.zeros_(self.readout.bias)
+            with torch.no_grad():
+                self.readout.weight.mul_(0.1)  # begin with things as they are
+        if config.cooccurrence:
+            self.query = nn.Linear(config.units, self.attention)
+            self.context = nn.Linear(config.units, self.attention)
+        # First the parts that are weighted, then what only the network sees; and how the network sees them.
+        weights = [12.0 / views] * views
+        weights += [6.0 / views] * views if config.nearest else []
+        weights += [0.3] if config.cooccurrence else []
+        scales = [1.0] * (len(weights) - config.cooccurrence) + [0.25] * config.cooccurrence
+        scales += [1 / 3, 1.0] if config.age_and_count else []
+        self.weights = nn.Parameter(torch.tensor(weights))
+        self.register_buffer("scales", torch.tensor(scales), persistent=False)
+        self.scales: Tensor
+        self.scorer = nn.Sequential(nn.Linear(len(scales), HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1))
+        nn.init.zeros_(self.scorer.get_parameter("2.weight"))  # begin with the weights alone
+        self.seen = nn.Linear(config.units, CONTEXT_SEEN)
+        width = BEST + BEST * views + 2 * config.age_and_count + 3 + config.cooccurrence + CONTEXT_SEEN
+        self.judge = nn.Sequential(nn.Linear(width, NOVELTY_HIDDEN), nn.ReLU(), nn.Linear(NOVELTY_HIDDEN, 1))
+        self.closeness = nn.Parameter(torch.tensor([-16.0, 6.0]))  # c, d
+        if config.late_credit:
+            self.credit = nn.Parameter(torch.tensor([15.0, 1.0, -5.0]))  # b, g, e
+
+    def begin(self, batch_size: int, slots: int) -> WayfarerState:
+        """An empty memory for `batch_size` sequences with room for `slots` classes."""
+        B, V, N, D = batch_size, self.views, self.config.window, self.feature_dim
+        zeros = self.weights.new_zeros
+        numbers = torch.zeros(B, dtype=torch.long, device=self.weights.device)  # [B]
+        return WayfarerState(
+            self.lstm.begin(B),
+            Classes(zeros(B, V, slots, D), zeros(B, slots), numbers.new_full((B, slots), -1)),
+            Window(zeros(B, V, N, D), zeros(B, N, self.attention), numbers.new_full((B, N), NOTHING)),
+            numbers,
+        )
+
+    def step(
+        self, state: WayfarerState, feature: Float[Tensor, "B D"], given: Int[Tensor, " B"]
+    ) -> tuple[Answers, WayfarerState]:
+        """One meeting: answer first, then write what was told (a slot, or UNLABELED)."""
+        classes, window, time = state.classes, state.window, state.time
+        output, context = self.lstm.step(state.context, self.sight(feature))  # [B, n]
+        met = self.meeting(feature[:, None], output[:, None], state.context.hidden[:, None])
+        opened = classes.told > 0  # [B, K]
+        sums, credited = classes.sums, classes.told[:, None]  # [B, V, K, D], [B, 1, K]
+        if self.config.late_credit:
+            likeness = self.credit[0] * (unit_length(sums) @ window.keys.mT).mean(1)  # [B, K, N]
+            likeness = likeness.masked_fill(~opened[..., None], MASKED)[:, None]  # [B, 1, K, N]
+            credit = self.share(likeness, (window.label == UNLABELED)[:, None])  # [B, 1, K, N]
+            sums, credited = sums + credit @ window.keys, credited + credit.sum(-1)
+        seen = (window.label != NOTHING)[:, None]  # [B, 1, N]
+        age = (time[:, None] - classes.last).clamp(max=self.config.window)  # [B, K]
+        found = Found(
+            cosine := met.keys @ unit_length(sums).mT,  # [B, V, 1, K]
+            self.nearest(met.keys @ window.keys.mT, seen, window.label, cosine),
+            self.met(met.query, window.context, seen, window.label, len(opened[0])),
+            age[:, None].to(feature.dtype).log1p() * opened[:, None],
+            credited.log1p(),
+            opened[:, None],
+            time.clamp(max=self.config.window)[:, None].to(feature.dtype).log1p(),
+        )
+        answers = self.answer(found, met)
+        told = one_hot(given, opened.shape[1])  # [B, K]
+        written = Classes(
+            classes.sums + told[:, None, :, None] * met.keys,
+            classes.told + told,
+            torch.where(told > 0, time[:, None], classes.last),
+        )
+        kept = Window(
+            torch.cat([window.keys[:, :, 1:], met.keys], 2),
+            torch.cat([window.context[:, 1:], met.context], 1),
+            torch.cat([window.label[:, 1:], given[:, None]], 1),
+        )
+        answer = Answers(answers.scores[:, 0], answers.novelty[:, 0])
+        return answer, WayfarerState(context, written, kept, time + 1)
+
+    def forward(self, features: Float[Tensor, "B T D"], given: Int[Tensor, "B T"], slots: int) -> Answers:
+        """Whole sequences at once. The network sees only features, so it runs before memory is asked."""
+        output = self.lstm(self.sight(features))  # [B, T, n]
+        met = self.meeting(features, output, F.pad(output[:, :-1], (0, 0, 1, 0)))
+        order = _order_of_naming(given, slots)  # [K] late credit is cheaper with the slots in this order
+        place = order.argsort()  # [K]
+        given = torch.where(given == UNLABELED, UNLABELED, place[given.clamp(min=0)])  # [B, T]
+        told = one_hot(given, slots)  # [B, T, K]
+        time = torch.arange(given.shape[1], device=given.device)  # [T]
+        last = torch.where(told > 0, time[:, None], -1).cummax(1).values  # [B, T, K]
+        last = F.pad(last[:, :-1], (0, 0, 1, 0), value=-1)  # [B, T, K] when it was told before t, or -1
+        count = (told.cumsum(1) - told).to(features.dtype)  # [B, T, K]
+        cosine, count = self._prototypes(met.keys, given, last, count)  # [B, V, T, K], [B, T, K]
+        apart = time[:, None] - time  # [T, T]
+        seen = ((apart > 0) & (apart <= self.config.window)).expand(len(given), -1, -1)  # [B, T, T]
+        age = (time[:, None] - last).clamp(max=self.config.window).to(features.dtype)  # [B, T, K]
+        found = Found(
+            cosine,
+            self.nearest(met.keys @ met.keys.mT, seen, given, cosine),
+            self.met(met.query, met.context, seen, given, slots),
+            age.log1p() * (last >= 0),
+            count.log1p(),
+            last >= 0,
+            time.clamp(max=self.config.window).to(features.dtype).log1p().expand(given.shape),
+        )
+        answers = self.answer(found, met)
+        return Answers(answers.scores[..., place], answers.novelty)
+
+    # The meeting ---------------------------------------------------------------------------------------
+
+    def sight(self, feature: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
+        """What the recurrent network is shown: the feature, whatever its size."""
+        return F.layer_norm(feature, (self.feature_dim,))
+
+    def meeting(
+        self,
+        feature: Float[Tensor, "B T D"],
+        output: Float[Tensor, "B T n"],
+        before: Float[Tensor, "B T n"],
+    ) -> Met:
+        """Keys, query and context of meetings, from the network's output at and before each."""
+        plain = unit_length(feature)  # [B, T, D]
+        keys = [unit_length(plain + self.readout(output))] if self.config.context_keys else []
+        keys += [plain] if self.config.plain_keys else []
+        nothing = feature.new_zeros(*feature.shape[:2], 0)  # [B, T, 0]
+        query, context = (
+            (nothing, nothing) if not self.attention else (self.query(before), self.context(before))
+        )
+        return Met(torch.stack(keys, 1), query, context, self.seen(output))
+
+    # What memory says of it ----------------------------------------------------------------------------
+
+    def nearest(
+        self,
+        alike: Float[Tensor, "B V Q N"],
+        seen: Bool[Tensor, "B Q N"],
+        label: Int[Tensor, "B N"],
+        cosine: Float[Tensor, "B V Q K"],
+    ) -> Float[Tensor, "B V Q K"]:
+        """The largest cosine to an example of each class; to its prototype, if there is no example left."""
+        example = (seen & (label >= 0)[:, None])[:, None]  # [B, 1, Q, N]
+        slot = label.clamp(min=0)[:, None, None].expand_as(alike)  # [B, V, Q, N]
+        none = torch.full_like(cosine, MASKED)  # [B, V, Q, K]
+        best = none.scatter_reduce(3, slot, alike.masked_fill(~example, MASKED), "amax")  # [B, V, Q, K]
+        return torch.where(best > MASKED, best, cosine)
+
+    def met(
+        self,
+        query: Float[Tensor, "B Q C"],
+        context: Float[Tensor, "B N C"],
+        seen: Bool[Tensor, "B Q N"],
+        label: Int[Tensor, "B N"],
+        slots: int,
+    ) -> Float[Tensor, "B Q K"]:
+        """How much each class was met in contexts like this one."""
+        if not self.attention:
+            return query.new_zeros(*query.shape[:2], slots)
+        alike = query @ context.mT / sqrt(self.attention)  # [B, Q, N]
+        alike = alike.masked_fill(~seen, MASKED)
+        weight = (alike - alike.amax(-1, keepdim=True)).exp() * seen  # [B, Q, N]
+        return (weight @ one_hot(label.clamp(min=UNLABELED), slots).to(weight) + FLOOR).log()
+
+    def share(
+        self, likeness: Float[Tensor, "B Q K U"], free: Bool[Tensor, "B Q U"]
+    ) -> Float[Tensor, "B Q K U"]:
+        """To which classes unlabelled meetings (`free`) are credited, by z; MASKED where a slot is empty."""
+        _, slope, offset = self.credit.unbind()
+        most = likeness.max(2).values  # [B, Q, U]
+        known = (slope * most + offset).sigmoid() * (free & (most > MASKED / 2))  # [B, Q, U]
+        return likeness.softmax(2) * known[:, :, None]
+
+    def _prototypes(
+        self,
+        keys: Float[Tensor, "B V T D"],
+        given: Int[Tensor, "B T"],
+        last: Int[Tensor, "B T K"],
+        count: Float[Tensor, "B T K"],
+    ) -> tuple[Float[Tensor, "B V T K"], Float[Tensor, "B T K"]]:
+        """Cosines to the prototypes at every t, and the counts, both with late credit.
+
+        One label changes one class, so every labelled prototype there ever is is a version: "the class of
+        meeting s after it was told". All meetings are compared with all versions in one product.
+        """
+        labelled = given != UNLABELED  # [B, T]
+        same = (given[:, :, None] == given[:, None, :]) & labelled[:, :, None]  # [B, T, T]
+        versions = same.tril().to(keys)[:, None] @ keys  # [B, V, T, D]
+        alike = keys @ unit_length(versions).mT  # [B, V, T, T] of meeting and version
+        current, opened = last.clamp(min=0), last >= 0  # [B, T, K]
+        cosine = alike.gather(3, current[:, None].expand(-1, self.views, -1, -1)) * opened[:, None]
+        if not self.config.late_credit or bool(labelled.all()):
+            return cosine, count
+        likeness = self.credit[0] * alike.mean(1)  # [B, T, T]
+        all_versions = Versions(versions, likeness, current, opened)
+        cosine, credit = credited(keys, given, all_versions, cosine, self.share, self.config.window)
+        return cosine, count + credit
+
+    # What to say of that -------------------------------------------------------------------------------
+
+    def answer(self, found: Found, met: Met) -> Answers:
+        """Scores and novelty of Q meetings from all the evidence."""
+        config, views = self.config, self.views
+        parts = [*found.cosine.unbind(1)]  # [B, Q, K] each
+        parts += found.nearest.unbind(1) if config.nearest else []
+        parts += [found.met] if config.cooccurrence else []
+        parts += [found.age, found.told] if config.age_and_count else []
+        evidence = torch.stack(parts, -1)  # [B, Q, K, P]
+        weighted = evidence[..., : len(self.weights)] @ self.weights  # [B, Q, K]
+        scores = weighted + SCORE_GAIN * self.scorer(evidence * self.scales)[..., 0]  # [B, Q, K]
+        scores = scores.masked_fill(~found.opened, UNUSED)
+        spare = max(0, BEST - scores.shape[-1])  # with one or two slots there are no best three
+        top, best = F.pad(scores, (0, spare), value=UNUSED).topk(BEST, -1)  # [B, Q, 3]
+        absent = top <= UNUSED / 2  # [B, Q, 3]
+        at_best = best[:, None].expand(-1, views, -1, -1)  # [B, V, Q, 3]
+        near = F.pad(found.cosine, (0, spare)).gather(3, at_best).masked_fill(absent[:, None], -1)
+        first = best[..., :1].clamp(max=scores.shape[-1] - 1)  # [B, Q, 1]
+        signs = [top.clamp(min=LOWEST) / 5, *near.unbind(1)]  # [B, Q, 3] each
+        if config.age_and_count:
+            signs += [found.age.gather(2, first), found.told.gather(2, first)]  # [B, Q, 1] each
+        several = [scores.logsumexp(-1).clamp(min=LOWEST) / 5, found.opened.sum(-1).to(top).log1p()]
+        several += [found.time / 3, *([found.met.amax(-1) / 4] if config.cooccurrence else [])]  # [B, Q] each
+        judged = self.judge(torch.cat([*signs, torch.stack(several, -1), met.seen], -1))[..., 0]  # [B, Q]
+        slope, offset = self.closeness.unbind()
+        novelty = NOVELTY_GAIN * judged + slope * near[..., 0].mean(1) + offset  # [B, Q]
+        return Answers(scores, torch.where(found.opened.any(-1), novelty, CERTAINLY_NEW))
+
+
+def _order_of_naming(given: Int[Tensor, "B T"], slots: int) -> Int[Tensor, " K"]:
+    """The slots by when any sequence was first told them; those never told come last."""
+    first = one_hot(given, slots).cumsum(1).eq(0).sum(1).amin(0)  # [K]
+    return first.argsort(dim=0, stable=True)

@@ -1,0 +1,248 @@
+"""Wayfarer once more, as plainly as can be: lists, dictionaries and loops in double precision.
+
+Written from the equations of its page, not from its code. Learner and live memory are held against it.
+"""
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.live_agents import small_model
+from tests.slow_agent import Met, SlowAgent, shares
+from wanderlearn.learners.wayfarer import Wayfarer
+
+Vector = npt.NDArray[np.float64]
+CERTAINLY_NEW = 1e3
+
+
+def sigmoid(z: Any) -> Any:
+    return 1 / (1 + np.exp(-z))
+
+
+def unit(x: Vector) -> Vector:
+    return x / max(float(np.sqrt(x @ x)), 1e-5)
+
+
+@dataclass
+class Meeting:
+    """One meeting as it was met, and what is known of it by now."""
+
+    feature: Vector
+    keys: list[Vector]
+    query: Vector
+    context: Vector
+    seen: Vector
+    number: int = -1  # when it was written
+    label: Hashable = None
+    forgotten: bool = False
+
+
+@dataclass
+class Class:
+    sums: list[Vector]
+    told: float
+    last: int
+
+
+@dataclass
+class SlowWayfarer:
+    """A memory by label. `meeting` and `read` change nothing."""
+
+    learner: Wayfarer
+    past: list[Meeting] = field(default_factory=list)
+    classes: dict[Hashable, Class] = field(default_factory=dict)
+    time: int = 0
+
+    def __post_init__(self) -> None:
+        self.config = self.learner.config
+        named = self.learner.named_parameters()
+        self.w = {name: part.detach().double().numpy() for name, part in named}
+        self.hidden = self.cell = np.zeros(self.config.units)
+
+    # The meeting
+
+    def meeting(self, h: Vector) -> Meeting:
+        config, before = self.config, self.hidden
+        r, _ = self.lstm(h)
+        keys = []
+        if config.context_keys:
+            keys.append(unit(unit(h) + self.linear("readout", r)))
+        if config.plain_keys:
+            keys.append(unit(h))
+        nothing = np.zeros(0)
+        query = self.linear("query", before) if config.cooccurrence else nothing
+        context = self.linear("context", before) if config.cooccurrence else nothing
+        return Meeting(h, keys, query, context, self.linear("seen", r))
+
+    def linear(self, name: str, x: Vector) -> Vector:
+        made: Vector = self.w[f"{name}.weight"] @ x + self.w[f"{name}.bias"]
+        return made
+
+    def lstm(self, h: Vector) -> tuple[Vector, Vector]:
+        w, n = self.w, self.config.units
+        x = (h - h.mean()) / np.sqrt(h.var() + 1e-5)
+        a = w["lstm.gates.weight"] @ np.concatenate([x, self.hidden]) + w["lstm.gates.bias"]
+        a = (a - a.mean()) / np.sqrt(a.var() + 1e-6) * w["lstm.norm.weight"] + w["lstm.norm.bias"]
+        f, i, o, g = a[:n], a[n : 2 * n], a[2 * n : 3 * n], a[3 * n :]
+        cell = sigmoid(f) * self.cell + sigmoid(i) * np.tanh(g)
+        return sigmoid(o) * np.tanh(cell), cell
+
+    # Reading
+
+    def window(self) -> list[Meeting]:
+        return [one for one in self.past if self.time - one.number <= self.config.window]
+
+    def completed(self) -> tuple[dict[Hashable, list[Vector]], dict[Hashable, float]]:
+        """The prototypes and counts with late credit."""
+        sums = {k: [s.copy() for s in c.sums] for k, c in self.classes.items()}
+        told = {k: c.told for k, c in self.classes.items()}
+        if not self.config.late_credit:
+            return sums, told
+        sharpness, slope, offset = self.w["credit"]
+        for one in self.window():
+            if one.label is not None or one.forgotten:
+                continue
+            z = {
+                k: sharpness * float(np.mean([x @ unit(s) for x, s in zip(one.keys, c.sums, strict=True)]))
+                for k, c in self.classes.items()
+            }
+            total = sum(math.exp(likeness) for likeness in z.values())
+            for k, likeness in z.items():
+                share = math.exp(likeness) / total * sigmoid(slope * max(z.values()) + offset)
+                told[k] += share
+                sums[k] = [s + share * x for s, x in zip(sums[k], one.keys, strict=True)]
+        return sums, told
+
+    def read(self, met: Meeting) -> tuple[float, dict[Hashable, float]]:
+        """Novelty, and the score of every class."""
+        if not self.classes:
+            return CERTAINLY_NEW, {}
+        config, w, window = self.config, self.w, self.window()
+        sums, told = self.completed()
+        attention = {id(one): float(met.query @ one.context) / math.sqrt(config.attention) for one in window}
+        most = max(attention.values())
+        scores: dict[Hashable, float] = {}
+        cosines, attended = {}, {}
+        ages = {k: math.log1p(min(self.time - c.last, config.window)) for k, c in self.classes.items()}
+        for k in self.classes:
+            examples = [one for one in window if one.label == k and not one.forgotten]
+            cosines[k] = [float(x @ unit(s)) for x, s in zip(met.keys, sums[k], strict=True)]
+            evidence, seen_as = [*cosines[k]], [*cosines[k]]
+            if config.nearest:
+                for v, x in enumerate(met.keys):
+                    near = max((float(x @ one.keys[v]) for one in examples), default=cosines[k][v])
+                    evidence.append(near)
+                    seen_as.append(near)
+            if config.cooccurrence:
+                weight = sum(math.exp(attention[id(one)] - most) for one in examples)
+                attended[k] = math.log(weight + 1e-4)
+                evidence.append(attended[k])
+                seen_as.append(attended[k] / 4)
+            if config.age_and_count:
+                seen_as += [ages[k] / 3, math.log1p(told[k])]
+            net = self.net("scorer", np.array(seen_as))
+            scores[k] = float(w["weights"] @ np.array(evidence)) + 4 * net
+        best = sorted(scores, key=lambda k: -scores[k])[:3]
+        signs = [max(scores[k], -20) / 5 for k in best] + [-4.0] * (3 - len(best))
+        for v in range(len(met.keys)):
+            signs += [cosines[k][v] for k in best] + [-1.0] * (3 - len(best))
+        if config.age_and_count:
+            signs += [ages[best[0]], math.log1p(told[best[0]])]
+        total = math.log(sum(math.exp(score) for score in scores.values()))
+        signs += [max(total, -20) / 5, math.log1p(len(scores))]
+        signs += [math.log1p(min(self.time, config.window)) / 3]
+        signs += [max(attended.values()) / 4] if config.cooccurrence else []
+        judged = self.net("judge", np.concatenate([signs, met.seen]))
+        slope, offset = w["closeness"]
+        return 3 * judged + slope * float(np.mean(cosines[best[0]])) + offset, scores
+
+    def net(self, name: str, x: Vector) -> float:
+        return float(self.linear(f"{name}.2", np.maximum(self.linear(f"{name}.0", x), 0))[0])
+
+    # Writing
+
+    def write(self, met: Meeting, label: Hashable) -> None:
+        """A meeting, with its label or (None) without."""
+        met.number = self.time
+        self.past.append(replace(met, label=label, forgotten=False))
+        if label is not None:
+            self.tell(met, label, self.time)
+        self.hidden, self.cell = self.lstm(met.feature)
+        self.time += 1
+
+    def tell(self, met: Meeting, label: Hashable, time: int) -> None:
+        nothing = Class([np.zeros_like(x) for x in met.keys], 0.0, 0)
+        kept = self.classes.setdefault(label, nothing)
+        kept.sums = [s + x for s, x in zip(kept.sums, met.keys, strict=True)]
+        kept.told, kept.last = kept.told + 1, time
+
+    def name(self, met: Meeting, label: Hashable) -> None:
+        """The label of a meeting that was written without one."""
+        next(one for one in self.past if one.number == met.number).label = label
+        self.tell(met, label, self.time - 1)
+
+    def forget(self, label: Hashable) -> None:
+        del self.classes[label]
+        for one in self.past:
+            one.forgotten = one.forgotten or one.label == label
+
+    def merge(self, kept: Hashable, gone: Hashable) -> None:
+        a, b = self.classes[kept], self.classes.pop(gone)
+        a.sums = [s + x for s, x in zip(a.sums, b.sums, strict=True)]
+        a.told, a.last = a.told + b.told, max(a.last, b.last)
+        self.relabel(gone, kept)
+
+    def rename(self, old: Hashable, new: Hashable) -> None:
+        self.classes[new] = self.classes.pop(old)
+        self.relabel(old, new)
+
+    def relabel(self, old: Hashable, new: Hashable) -> None:
+        for one in self.past:
+            if one.label == old and not one.forgotten:
+                one.label = new
+
+
+class SlowWayfaringAgent(SlowAgent):
+    """The plain agent with this memory."""
+
+    def __init__(self) -> None:
+        super().__init__("wayfarer")
+        learner = small_model("wayfarer").learner
+        assert isinstance(learner, Wayfarer)
+        self.now.wayfarer = SlowWayfarer(learner)
+
+    @property
+    def memory(self) -> SlowWayfarer:
+        found = self.now.wayfarer
+        assert isinstance(found, SlowWayfarer)
+        return found
+
+    def meet(self, h: Vector) -> Met:
+        return Met(h, h, h, h, meeting=self.memory.meeting(h))
+
+    def read(self, met: Met) -> tuple[float, dict[Hashable, float]]:
+        novelty, scores = self.memory.read(met.meeting)
+        return novelty, shares(scores) if scores else {}
+
+    def write(self, met: Met, label: Hashable, late: bool) -> None:
+        if late:
+            self.memory.name(met.meeting, label)
+        else:
+            self.memory.write(met.meeting, label)
+
+    def forget(self, label: Hashable) -> None:
+        super().forget(label)
+        self.memory.forget(label)
+
+    def merge(self, kept: Hashable, gone: Hashable) -> None:
+        super().merge(kept, gone)
+        self.memory.merge(kept, gone)
+
+    def rename(self, old: Hashable, new: Hashable) -> None:
+        super().rename(old, new)
+        if old != new:
+            self.memory.rename(old, new)

@@ -1,0 +1,251 @@
+"""Wayfarer: a slow version, the fast path against steps, every part switched off, the window, late credit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given as over
+from hypothesis import settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional as F
+
+from tests.learner_data import assert_close, few_classes, stepped
+from tests.slow_wayfarer import SlowWayfarer
+from wanderlearn import WanderError
+from wanderlearn.checks import check_learner
+from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
+from wanderlearn.learners.late_credit import CHUNK, MASKED
+from wanderlearn.learners.wayfarer import NOTHING, Wayfarer, WayfarerConfig
+from wanderlearn.worlds.sequence import UNLABELED
+
+SMALL = WayfarerConfig(features=6, units=7, attention=3)
+SWITCHES = ("context_keys", "plain_keys", "nearest", "cooccurrence", "age_and_count", "late_credit")
+CONFIGS = {
+    "whole": SMALL,
+    "short window": replace(SMALL, window=4),
+    "shortest window": replace(SMALL, window=1),
+    **{f"no {switch}": replace(SMALL, **{switch: False}) for switch in SWITCHES},
+    "bare": replace(SMALL, **dict.fromkeys(SWITCHES[1:], False)),
+    "plain": replace(SMALL, **{s: s == "plain_keys" for s in SWITCHES}),
+}
+
+
+def made(config: WayfarerConfig, seed: int = 0) -> Wayfarer:
+    """A learner in which every part matters: at the start some are nearly silent."""
+    torch.manual_seed(seed)
+    learner = Wayfarer(config)
+    with torch.no_grad():
+        learner.lstm.gates.weight.mul_(4)
+        learner.scorer.get_parameter("2.weight").normal_(0, 0.3)
+        for name in ("readout", "query", "context"):
+            if hasattr(learner, name):
+                getattr(learner, name).weight.mul_(4)
+    return learner
+
+
+def slow(learner: Wayfarer, features: Tensor, given: Tensor, slots: int) -> Answers:
+    B, T = given.shape
+    scores, novelty = np.full((B, T, slots), UNUSED), np.full((B, T), CERTAINLY_NEW)
+    for b in range(B):
+        memory = SlowWayfarer(learner)
+        for t in range(T):
+            met = memory.meeting(features[b, t].double().numpy())
+            novelty[b, t], found = memory.read(met)
+            for k, score in found.items():
+                scores[b, t, int(str(k))] = score
+            label = int(given[b, t])
+            memory.write(met, None if label == UNLABELED else label)
+    return Answers(torch.from_numpy(scores).float(), torch.from_numpy(novelty).float())
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+@settings(deadline=None, max_examples=4)
+@over(seed=st.integers(0, 10**6), labelled=st.sampled_from([1.0, 0.5, 0.2, 0.0]))
+def test_whole_sequences_steps_and_slow_version_agree(
+    config: WayfarerConfig, seed: int, labelled: float
+) -> None:
+    learner = made(config)
+    features, given = few_classes(seed, labelled, rows=2)
+    expected = slow(learner, features, given, slots=6)
+    with torch.no_grad():
+        assert_close(learner(features, given, 6), expected)
+        assert_close(stepped(learner, features, given, 6)[0], expected)
+
+
+@pytest.mark.parametrize("window", [256, 20])
+@pytest.mark.parametrize("labelled", [1.0, 0.4, 0.1])
+def test_long_sequences_agree_with_steps(labelled: float, window: int) -> None:
+    learner = made(replace(SMALL, window=window))
+    features, given = few_classes(3, labelled, length=2 * CHUNK + 7)  # more than one chunk of late credit
+    with torch.no_grad():
+        assert_close(learner(features, given, 6), stepped(learner, features, given, 6)[0])
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CONFIGS if name != "shortest window"]
+)  # attention to one has no gradient
+@pytest.mark.parametrize("labelled", [1.0, 0.4])
+def test_gradients_of_whole_sequences_and_steps_agree(name: str, labelled: float) -> None:
+    learner = made(CONFIGS[name]).double()
+    features, given = few_classes(1, labelled)
+    features, weight = features.double(), torch.randn(3, 15, 6, dtype=torch.float64)
+    parts = ["the features", *(part for part, _ in learner.named_parameters())]
+
+    def gradients(run: str) -> tuple[Tensor | None, ...]:
+        leaf = features.clone().requires_grad_()
+        scores, novelty = learner(leaf, given, 6) if run == "whole" else stepped(learner, leaf, given, 6)[0]
+        loss = (weight * scores.clamp_min(-50)).sum() + (weight[..., 0] * torch.tanh(novelty / 5)).sum()
+        return torch.autograd.grad(loss, [leaf, *learner.parameters()], allow_unused=True)
+
+    for part, fast, step in zip(parts, gradients("whole"), gradients("steps"), strict=True):
+        if part == "credit" and labelled == 1:
+            continue  # whole sequences do not even ask
+        assert fast is not None, part
+        assert step is not None, part
+        assert step.abs().max() > 0, f"{part} has no gradient"
+        torch.testing.assert_close(fast, step, atol=1e-8, rtol=1e-6, msg=part)
+
+
+@pytest.mark.parametrize("name", ["short window", "no context_keys", "no cooccurrence", "bare"])
+def test_the_contract_is_kept(name: str) -> None:
+    check_learner(made(CONFIGS[name])).assert_ok()
+
+
+def test_the_contract_is_kept_as_it_comes() -> None:
+    check_learner(Wayfarer()).assert_ok()
+
+
+@pytest.mark.parametrize("slots", [2, 3])
+def test_few_slots_are_enough(slots: int) -> None:
+    check_learner(made(SMALL), slots=slots).assert_ok()
+
+
+def test_one_class_is_enough() -> None:
+    learner = made(SMALL)
+    answers = learner(torch.randn(1, 3, 6), torch.tensor([[UNLABELED, 0, UNLABELED]]), 1)
+    assert answers.novelty[0, :2].tolist() == [CERTAINLY_NEW] * 2
+    assert answers.scores[0, :2, 0].tolist() == [UNUSED] * 2
+    assert answers.novelty[0, 2] < CERTAINLY_NEW
+    assert answers.scores[0, 2, 0] > UNUSED / 2
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_every_switch_takes_something_away(switch: str) -> None:
+    features, given = few_classes(5, 0.5)
+    full, less = made(SMALL), made(replace(SMALL, **{switch: False}))
+    count = [sum(part.numel() for part in one.parameters()) for one in (full, less)]
+    assert count[1] < count[0]
+    assert not torch.allclose(full(features, given, 6).novelty, less(features, given, 6).novelty)
+
+
+def test_what_cannot_be_built_is_said() -> None:
+    with pytest.raises(WanderError, match="switch context_keys or plain_keys on"):
+        Wayfarer(replace(SMALL, context_keys=False, plain_keys=False))
+    with pytest.raises(WanderError, match="at least 1 meeting, not 0"):
+        Wayfarer(replace(SMALL, window=0))
+
+
+# The window --------------------------------------------------------------------------------------------
+
+
+def test_the_state_keeps_the_last_meetings_and_no_more() -> None:
+    learner = made(replace(SMALL, window=5))
+    features, given = few_classes(2, 0.5, rows=1)
+    state = learner.begin(1, 6)
+    sizes = {part.shape for part in (state.window.keys, state.window.label)}
+    assert state.window.label.tolist() == [[NOTHING] * 5]
+    for t in range(15):
+        _, state = learner.step(state, features[:, t], given[:, t])
+        wanted = given[0, max(0, t - 4) : t + 1].tolist()
+        assert state.window.label[0].tolist() == [NOTHING] * (5 - len(wanted)) + wanted
+    assert {part.shape for part in (state.window.keys, state.window.label)} == sizes
+    told = given[0][given[0] != UNLABELED]
+    assert state.classes.told[0].tolist() == torch.bincount(told, minlength=6).tolist()
+    assert state.time.tolist() == [15]
+
+
+def test_a_class_whose_examples_left_the_window_is_still_known() -> None:
+    """Its prototype, count and age stay; its prototype stands for its nearest example."""
+    learner = made(replace(SMALL, window=3))
+    torch.manual_seed(1)
+    thing, others = F.normalize(torch.randn(6), dim=0), torch.randn(8, 6)
+    features = torch.stack([thing, *others, thing])[None]
+    given = torch.tensor([[0, *[1] * 8, UNLABELED]])
+    state = learner.begin(1, 4)
+    for t in range(9):
+        _, state = learner.step(state, features[:, t], given[:, t])
+    assert 0 not in state.window.label
+    far = learner.step(state, -features[:, 9], given[:, 9])[0].scores[0, 0]
+    near = learner.step(state, features[:, 9], given[:, 9])[0].scores[0, 0]
+    assert near > far + 5
+    with torch.no_grad():
+        met = learner.meeting(features[:, 9:], torch.zeros(1, 1, 7), torch.zeros(1, 1, 7))
+        cosine = met.keys @ F.normalize(state.classes.sums, dim=-1).mT
+        found = learner.nearest(
+            met.keys @ state.window.keys.mT, torch.ones(1, 1, 3, dtype=torch.bool), state.window.label, cosine
+        )
+    assert torch.equal(found[..., 0], cosine[..., 0])
+    assert (found[..., 1] != cosine[..., 1]).all()
+
+
+def test_beyond_the_window_the_oldest_meetings_do_not_matter() -> None:
+    """But for prototypes and counts, which are of everything: here there are none of the oldest."""
+    learner = made(replace(SMALL, window=4, context_keys=False, cooccurrence=False))
+    with torch.no_grad():
+        learner.seen.weight.zero_()  # the recurrent network remembers longer
+    features, given = few_classes(4, 1.0, rows=1, length=12)
+    given[:, :4] = UNLABELED
+    changed = features.clone()
+    changed[:, :4] = torch.randn(1, 4, 6)
+    one, other = learner(features, given, 6), learner(changed, given, 6)
+    assert not torch.allclose(one.scores[:, 5:7], other.scores[:, 5:7])
+    assert_close(
+        Answers(one.scores[:, 8:], one.novelty[:, 8:]), Answers(other.scores[:, 8:], other.novelty[:, 8:])
+    )
+
+
+# Late credit -------------------------------------------------------------------------------------------
+
+
+def test_what_was_met_before_its_class_was_named_is_credited_to_it_later() -> None:
+    """Unlabelled views of two things, then one label each: what was met before makes both better known."""
+    random = torch.Generator().manual_seed(0)
+    centres = F.normalize(torch.randn(2, 32, generator=random), dim=-1)
+    noise = 0.15 * torch.randn(60, 32, generator=random)
+    truth = torch.arange(60) % 2
+    features = (centres[truth] + noise)[None]  # [1, 60, 32]
+    given = torch.full((1, 60), UNLABELED)
+    given[0, 40], given[0, 41] = 0, 1  # 40 meetings without a label come first
+    config = WayfarerConfig(features=32, units=8)
+    torch.manual_seed(0)
+    learner = Wayfarer(config)
+    without = Wayfarer(replace(config, late_credit=False))
+    without.load_state_dict(learner.state_dict(), strict=False)
+    margins, novelty = [], []
+    for one in (learner, without):
+        with torch.no_grad():
+            answers = one(features, given, 2)
+        scores = answers.scores[0, 42:]
+        own, other = scores.gather(1, truth[42:, None]), scores.gather(1, 1 - truth[42:, None])
+        margins.append(float((own - other).mean()))
+        novelty.append(float(answers.novelty[0, 42:].mean()))
+    assert margins[0] > margins[1] + 0.5
+    assert novelty[0] < novelty[1] - 0.5
+
+
+def test_credit_goes_to_the_likeliest_class_and_never_exceeds_one_meeting() -> None:
+    learner = made(SMALL)
+    cosines = torch.tensor([[0.9, 0.1, -0.5], [0.0, 0.2, -0.5], [0.3, 0.3, 0.9]])[None, None]  # [1, 1, K, U]
+    likeness = 15 * cosines
+    likeness[0, 0, 2] = MASKED  # of the third class nobody has been told yet
+    free = torch.tensor([[[True, True, True]]])
+    share = learner.share(likeness, free)[0, 0]  # [K, U]
+    assert share[0, 0] > 0.99
+    assert share[1, 1] > share[0, 1] > 0
+    assert share[2].tolist() == [0, 0, 0]
+    assert (share.sum(0) <= 1).all()
+    assert share[:, 2].sum() < 1e-3  # like nothing known: credited to nobody
+    assert learner.share(likeness, ~free).abs().max() == 0
+    assert learner.share(torch.full_like(likeness, MASKED), free).abs().max() == 0
