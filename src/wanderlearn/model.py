@@ -143,13 +143,14 @@ def restore_model(path: Path, model: Model) -> tuple[dict[str, Any], dict[str, T
 def take_encoder(path: Path, model: Model) -> float:
     """Put the encoder of a file of weights into a model; gives the seconds it was trained for (0: unknown).
 
-    Whether there is a last ReLU and how quickly BatchNorm's averages move may differ.
+    Whether there is a last ReLU, how quickly BatchNorm's averages move and how long features are may differ.
     """
     tensors, header = load_tensors(path)
     _check_format(path, header)
     theirs = from_json(ModelConfig, header.get("config"), f"The model config in {path}").encoder
     ours = model.config.encoder
-    like_ours = replace(theirs, last_relu=ours.last_relu, batch_norm_momentum=ours.batch_norm_momentum)
+    after = {name: getattr(ours, name) for name in ("last_relu", "batch_norm_momentum", "length")}
+    like_ours = replace(theirs, **after)
     if like_ours != ours:
         raise WanderError(f"The encoder in {path} is another one than this model's: {theirs}, not {ours}.")
     prefix = "encoder."

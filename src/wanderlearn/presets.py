@@ -119,22 +119,38 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     features = None if by_gradient else FeaturesConfig(steps=750, weight_decay=shared.weight_decay)
     train = replace(
         shared,
-        steps=1200,
-        lr=3e-4,
+        steps=1200 if method == "cpm" else 100,
+        lr=3e-4 if method == "cpm" else 1e-4,
         schedule="cosine",
-        validate_every=150,
+        validate_every=150 if method == "cpm" else 50,
         # The authors train IMP's encoder, and by the paper DNC's, at a tenth of the rate.
         encoder_lr=0.1 if method in ("imp", "dnc") else 1.0,
     )
+    if method in ("protonet", "matchingnet", "imp"):  # only thresholds to find
+        features = FeaturesConfig(steps=150, copies=1, lr=1e-2, weight_decay=shared.weight_decay)
     model = _by_cosine(_model(method, momentum=0.01))
     return Preset(name, world, RoamingConfig(semi=semi), model, train, pretrain, features)
 
 
 def _by_cosine(model: ModelConfig) -> ModelConfig:
-    """A model for features that were pretrained to be compared by cosine, so without a last ReLU."""
+    """A model for features that were pretrained to be compared by cosine, so without a last ReLU.
+
+    Where a learner knows no cosine its features get one length, at which its first thresholds and steps are
+    of the right size; these and the sharpness of MatchingNet were chosen on validation.
+    """
     encoder, learner = replace(model.encoder, last_relu=False), model.learner
-    if isinstance(learner, ProtoNetConfig | MatchingNetConfig):
+    if isinstance(learner, CPMConfig):
+        learner = replace(learner, memory="average")
+    elif isinstance(learner, ProtoNetConfig):
         learner = replace(learner, similarity="cosine")
+    elif isinstance(learner, MatchingNetConfig):
+        learner = replace(learner, similarity="cosine", temperature=30.0, beta=-18.0)
+    elif isinstance(learner, IMPConfig):
+        encoder = replace(encoder, length=3.2)
+    elif isinstance(learner, OMLConfig) and learner.classifier == "linear":
+        encoder, learner = replace(encoder, length=10.0), replace(learner, inner_lr=0.1)
+    elif isinstance(learner, OMLConfig):
+        learner = replace(learner, inner_lr=3e-3)
     return ModelConfig(encoder, learner)
 
 

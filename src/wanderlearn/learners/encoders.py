@@ -37,6 +37,8 @@ class Conv4Config:
     batch_norm_momentum: float = 0.001
     """Share of the newest batch in the averages that evaluation uses (the authors' decay is 0.999)."""
     batch_norm_eps: float = 1e-3
+    length: float = 0.0
+    """Every feature is brought to this length, so that distances between them are cosines; 0: as it comes."""
 
     @property
     def feature_dim(self) -> int:
@@ -91,7 +93,7 @@ class Conv4(nn.Module):
             x = images
             for block, weight, offset, windows in folded:
                 x = block.apply_folded(x, weight, offset, windows)
-            return x.flatten(1)
+            return self._sized(x.flatten(1))
 
         return encode
 
@@ -99,7 +101,11 @@ class Conv4(nn.Module):
         x = images
         for block in self.blocks:
             x = block(x)  # [N, channels, H / 2, W / 2]
-        return x.flatten(1)
+        return self._sized(x.flatten(1))
+
+    def _sized(self, features: Float[Tensor, "N F"]) -> Float[Tensor, "N F"]:
+        length = self.config.length
+        return length * F.normalize(features, dim=-1) if length else features
 
 
 class _Block(nn.Module):
