@@ -116,13 +116,13 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     # One encoder for all methods, pretrained by classification; then the learner alone on its features; then
     # everything together at a low rate. OML has nothing to train but the encoder.
     pretrain = PretrainConfig(epochs=45.0, warp=1.0, warmup=200)
-    features = None if by_gradient else FeaturesConfig(steps=750, weight_decay=shared.weight_decay)
+    features = None if by_gradient else FeaturesConfig(steps=1000, weight_decay=shared.weight_decay)
     train = replace(
         shared,
-        steps=1200 if method == "cpm" else 100,
-        lr=3e-4 if method == "cpm" else 1e-4,
+        steps=300 if method == "cpm" else 100,
+        lr=1e-4,
         schedule="cosine",
-        validate_every=150 if method == "cpm" else 50,
+        validate_every=100 if method == "cpm" else 50,
         # The authors train IMP's encoder, and by the paper DNC's, at a tenth of the rate.
         encoder_lr=0.1 if method in ("imp", "dnc") else 1.0,
     )
