@@ -13,6 +13,7 @@ from wanderlearn.cli.bench import BENCHES
 from wanderlearn.presets import METHODS
 from wanderlearn.results import fill, markdown_table, read_result
 
+SHOWN = tuple(name for name in BENCHES if name != "rooms")  # rooms have a page of their own
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "performance.md"
 OTHERS = METHODS[1:]  # all but CPM, which is always measured
@@ -26,7 +27,7 @@ NAMES = {
 
 def measure() -> None:
     """Every benchmark in a process of its own: none inherits another's memory or warm caches."""
-    for name in BENCHES:
+    for name in SHOWN:
         print(f"measuring {name}", file=sys.stderr)
         more = ["--learner", *OTHERS] if name == "train" else []
         _python("-c", "from wanderlearn.cli import main; main()", "bench", name, *more,
@@ -38,7 +39,7 @@ def measure() -> None:
 
 def tables(results: Path = RESULTS, page: Path = PAGE) -> None:
     """Fill every table of the page in from the results."""
-    bench = {name: read_result(results / f"bench-{name}.json", "bench") for name in BENCHES}
+    bench = {name: read_result(results / f"bench-{name}.json", "bench") for name in SHOWN}
     fill(page, "measured-on", _measured_on(bench["train"]["measured_on"]))
     fill(page, "overview", _overview(bench))
     fill(page, "learners", _learners(bench["train"]))
