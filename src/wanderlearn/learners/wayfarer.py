@@ -46,7 +46,7 @@ from wanderlearn.learners.prototypes import unit_length
 from wanderlearn.learners.recurrent import LayerNormLSTM, LSTMState
 from wanderlearn.worlds.sequence import UNLABELED
 
-__all__ = ["Classes", "Met", "Wayfarer", "WayfarerConfig", "WayfarerState", "Window"]
+__all__ = ["Classes", "Found", "Met", "Wayfarer", "WayfarerConfig", "WayfarerState", "Window"]
 
 NOTHING: Final = -2  # the label of a place in the window where there is no meeting yet
 FLOOR: Final = 1e-4  # what the attention to a class is at least
