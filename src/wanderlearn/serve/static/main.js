@@ -13,6 +13,8 @@ let state = null;
 let look = null;
 let revisited = null; // the id of a picture of the past that is being decided again
 let busy = false;
+let asked = 0; // questions for the whole state so far: only the answer to the last one counts
+let heard = null; // the newest version the server has told of
 let version = -1;
 
 // Showing ---------------------------------------------------------------------------------------------
@@ -162,7 +164,9 @@ function take(answer) {
 
 async function refresh() {
   const path = revisited === null ? "/api/look" : `/api/look?picture=${revisited}`;
+  const mine = ++asked;
   const [newState, newLook] = await Promise.all([ask("/api/state"), ask(path)]);
+  if (state && mine !== asked) return; // a later question has a newer answer
   version = newState.version;
   state = newState;
   look = newLook;
@@ -175,6 +179,7 @@ export async function act(name, fields) {
   busy = true;
   try {
     const answer = await tell(name, fields);
+    asked += 1;
     take(answer);
     return answer;
   } catch (error) {
@@ -183,6 +188,7 @@ export async function act(name, fields) {
     return null;
   } finally {
     busy = false;
+    if (heard !== null && heard !== version) refresh().catch(() => {});
   }
 }
 
@@ -300,6 +306,7 @@ addEventListener("keydown", (event) => {
 
 listen({
   changed: (now) => {
+    heard = now;
     if (now !== version && !busy) refresh().catch(() => {});
   },
   away: (refused) => banner(refused
