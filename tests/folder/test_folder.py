@@ -351,8 +351,8 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
         (tmp_path / f"{n}.png").write_bytes(encoded(picture(n)))
     script = (
         "import sys, time\n"
-        "from wanderlearn.pictures.decoding import _worker\n"
-        "with _worker() as process:\n"
+        "from wanderlearn.workers import worker\n"
+        "with worker('wanderlearn.pictures.decode') as process:\n"
         "    print(process.pid, flush=True)\n"
         "    time.sleep(600)\n"
     )

@@ -1,5 +1,6 @@
 """What live memories have in common whose every row (an example, a cluster) belongs to a class or to none."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Generic, Self, TypeVar
 
@@ -13,7 +14,7 @@ __all__ = ["LiveRows"]
 LearnerT = TypeVar("LearnerT")
 
 
-class LiveRows(Generic[LearnerT]):
+class LiveRows(ABC, Generic[LearnerT]):
     """Rows with the slots of their classes. There is no context: a meeting is its feature."""
 
     def __init__(self, learner: LearnerT) -> None:
@@ -28,9 +29,9 @@ class LiveRows(Generic[LearnerT]):
         del afresh  # there is no context
         return self.read(feature)
 
+    @abstractmethod
     def read(self, trace: Floats) -> Reading:
         """What is to be said now of a meeting."""
-        raise NotImplementedError
 
     def feature_of(self, trace: Floats) -> Floats:
         """The encoder's feature of a meeting."""
@@ -58,10 +59,10 @@ class LiveRows(Generic[LearnerT]):
         twin.restore({name: part.copy() for name, part in self.arrays().items()}, self.classes)
         return twin
 
+    @abstractmethod
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All that must be saved. Not copies."""
-        raise NotImplementedError
 
+    @abstractmethod
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], classes: int) -> None:
         """Take over what `arrays` gave. Raises ValueError if it does not fit."""
-        raise NotImplementedError

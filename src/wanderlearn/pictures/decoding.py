@@ -5,10 +5,9 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import threading
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ from typing import Any, Final
 from wanderlearn.errors import WanderError
 from wanderlearn.pictures.decode import Done, Look, Piece, do
 from wanderlearn.progress import bar
+from wanderlearn.workers import worker
 
 __all__ = ["Job", "cores", "decode_files"]
 
@@ -72,7 +72,7 @@ def _all_done(pieces: Sequence[Piece], look: Look, workers: int) -> Generator[tu
     finished: queue.SimpleQueue[tuple[int, Done] | BaseException] = queue.SimpleQueue()
     with contextlib.ExitStack() as stack:
         for _ in range(workers):
-            process = stack.enter_context(_worker())
+            process = stack.enter_context(worker("wanderlearn.pictures.decode"))
             threading.Thread(target=_feed, args=(process, waiting, look, finished), daemon=True).start()
         for _ in pieces:
             end = finished.get()
@@ -130,25 +130,3 @@ def _ended(process: "subprocess.Popen[str]", piece: Piece) -> WanderError:
         f"A process that decodes pictures ended (code {process.wait()}), in one of the files from "
         f"{piece.sources[0]} to {piece.sources[-1]}. Is there enough memory?"
     )
-
-
-@contextlib.contextmanager
-def _worker() -> Iterator["subprocess.Popen[str]"]:
-    seen = os.pathsep.join(filter(None, sys.path))
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from wanderlearn.pictures.decode import serve; serve()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": seen, "OMP_NUM_THREADS": "1"},
-        text=True,
-        encoding="utf-8",
-    )
-    try:
-        yield process
-    finally:  # also when we are interrupted: nothing it still does is wanted
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            with contextlib.suppress(OSError, ValueError):
-                if pipe is not None:
-                    pipe.close()

@@ -20,6 +20,7 @@ from wanderlearn.rooms.annotate import scene_name
 from wanderlearn.rooms.compiled import kernels
 from wanderlearn.rooms.recording import RecordConfig, Walked, begin, record_world, sweep
 from wanderlearn.rooms.streams import h5_library
+from wanderlearn.workers import worker
 
 if sys.platform != "win32":
     import fcntl
@@ -101,7 +102,7 @@ def _shared_out(
     heard: queue.SimpleQueue[tuple[int, dict[str, Any]]] = queue.SimpleQueue()
     with contextlib.ExitStack() as stack:
         for _ in range(min(processes, len(seeds))):
-            process = stack.enter_context(_worker())
+            process = stack.enter_context(worker("wanderlearn.rooms.recorder"))
             threading.Thread(
                 target=_feed, args=(process, waiting, folder, config, heard), daemon=True
             ).start()
@@ -152,28 +153,6 @@ def _ended(process: "subprocess.Popen[str]", seed: int) -> str:
         f"The process that recorded {scene_name(seed)} ended (code {process.wait()}). Is there enough "
         "memory? What is recorded stays: the same command goes on from there."
     )
-
-
-@contextlib.contextmanager
-def _worker() -> Iterator["subprocess.Popen[str]"]:
-    seen = os.pathsep.join(filter(None, sys.path))
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from wanderlearn.rooms.recorder import serve; serve()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": seen, "OMP_NUM_THREADS": "1"},
-        text=True,
-        encoding="utf-8",
-    )
-    try:
-        yield process
-    finally:  # also when we are interrupted: nothing it still does is wanted
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            with contextlib.suppress(OSError, ValueError):
-                if pipe is not None:
-                    pipe.close()
 
 
 @contextlib.contextmanager
