@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.folder.trees import encoded, picture, three_splits, tree
@@ -216,6 +216,8 @@ def test_programs_written_by_hand_are_refused(tmp_path: Path, program: bytes) ->
 
 
 @given(st.binary(max_size=60))
+@example(b"\x96\x10\x00\x00\x00\x00\x00\x00\x00short")  # more bytes promised than there are
+@example(b"\x96" + b"\xff" * 7 + b"\x7f")  # and more than there is memory
 def test_noise_is_an_error_in_words_or_plain_values(
     tmp_path_factory: pytest.TempPathFactory, noise: bytes
 ) -> None:

@@ -126,6 +126,9 @@ def read_pickle(path: Path) -> Any:
     """The plain values and arrays in a pickle; anything else is an error, and nothing of it is run."""
     try:
         with path.open("rb") as file:
+            for _ in pickletools.genops(file):  # all there: the loader itself can trip over what is cut short
+                pass
+            file.seek(0)
             return _resolved(_Careful(file, encoding="latin1").load())
     except pickle.UnpicklingError as error:
         _refuse(path, str(error))
@@ -151,8 +154,9 @@ def payloads(path: Path, start: bytes) -> Iterator[bytes]:
                     yield bytes(word)
     except OSError as error:
         raise WanderError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, UnicodeError) as error:
-        raise WanderError(f"{path} is truncated or damaged ({error}).") from error
+    except (ValueError, UnicodeError, MemoryError, OverflowError) as error:  # a length can be nonsense
+        what = str(error) or type(error).__name__
+        raise WanderError(f"{path} is truncated or damaged ({what}).") from error
 
 
 def _words(ops: Iterator[Any], refuse: Callable[[str], NoReturn]) -> Iterator[str | bytes | bytearray]:
