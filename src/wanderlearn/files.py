@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,17 +32,24 @@ def data_dir() -> Path | None:
 def writing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it becomes `path`, on any failure it is removed.
 
-    A reader never sees half a file, whatever interrupts the writer.
+    A reader never sees half a file, whatever interrupts the writer. What is no file (`/dev/null`, a pipe) is
+    not replaced: it is written to at the end.
     """
+    special = path.exists() and not path.is_file() and not path.is_dir()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        beside = None if special else path.parent
+        handle, name = tempfile.mkstemp(dir=beside, prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
         raise WanderError(_cannot_write(path, error)) from error
     os.close(handle)
     part = Path(name)
     try:
         yield part
+        if special:
+            with part.open("rb") as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target)
+            return
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         part.chmod(0o666 & ~_umask())
