@@ -14,12 +14,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from wanderlearn.presets import PRESETS
+from wanderlearn.presets import PRESETS, SCRATCH_PRESETS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 WANDER = [sys.executable, "-c", "from wanderlearn.cli import main; main()"]
-ROWS = [name for name in PRESETS if "-omniglot" in name]
+ROWS = [name for name in PRESETS if "-omniglot" in name] + list(SCRATCH_PRESETS)
 
 
 def main() -> None:
@@ -45,7 +45,8 @@ def row(name: str, runs: Path, encoder: str, seed: int) -> None:
     run, result = runs / f"{name}{ending}", RESULTS / f"{name}{ending}.json"
     if result.exists():
         return
-    words = ["--runs", str(runs), "--name", run.name, "--encoder", encoder]
+    words = ["--runs", str(runs), "--name", run.name]
+    words += ["--encoder", encoder] * (name not in SCRATCH_PRESETS)
     words += ["--train.seed", str(seed)] * bool(seed) + ["--resume"] * run.exists()
     subprocess.run([*WANDER, "train", name, *words], check=True)
     answers = ["--answers", str(run / "answers.npz")]

@@ -13,7 +13,8 @@ from wanderlearn.cli.bench import BENCHES
 from wanderlearn.presets import METHODS
 from wanderlearn.results import fill, markdown_table, read_result
 
-SHOWN = tuple(name for name in BENCHES if name != "rooms")  # rooms have a page of their own
+OWN_PAGE = ("rooms", "distributed")  # docs/rooms.md, docs/scaling.md
+SHOWN = tuple(name for name in BENCHES if name not in OWN_PAGE)
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "performance.md"
 OTHERS = METHODS[1:]  # all but CPM, which is always measured

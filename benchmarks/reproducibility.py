@@ -16,7 +16,7 @@ from wanderlearn.configs import differences, from_json, to_json
 from wanderlearn.errors import WanderError
 from wanderlearn.files import writing
 from wanderlearn.paper import LEARNERS, SETTINGS, TABLES, Setting
-from wanderlearn.presets import PRESETS, Preset
+from wanderlearn.presets import PRESETS, SCRATCH_PRESETS, Preset
 from wanderlearn.report.ablations import read_ablation_tables
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import WORDS, MethodTable, Ours, read_method_table, seeds_of
@@ -82,6 +82,9 @@ def _document(results: Path) -> str:
         _count(omniglot),
         _table(omniglot, found),
         *(f"**Warning.** {warning}" for warning in omniglot.warnings),
+        "## What the recipe is worth",
+        "The authors' own way, sequences from the first step on with nothing pretrained, for about as long.",
+        _scratch(omniglot, found),
         "## Forgetting",
         parts_markdown(forgetting.parts(), forgetting.warnings),
         "## Ablations",
@@ -134,6 +137,22 @@ def _table(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:
             row += [_commit(ours), *(_short(ours, key) for key in ("manifest_sha256", "weights_sha256"))]
             config = ((found.get(f"{name}.json") or {}).get("train") or {}).get("config")
             rows.append([*row, _note(table, learner, setting, printed, config)])
+    return markdown_table(columns, rows)
+
+
+def _scratch(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:
+    """Rows with and without the recipe beside each other."""
+    columns = ["method", "AP by the recipe", "seconds", "AP from scratch", "seconds", "steps", "command"]
+    rows: list[list[object]] = []
+    for name in SCRATCH_PRESETS:
+        learner = name.partition("-")[0]
+        ours, plain = table.ours[learner]["supervised"], found.get(f"{name}.json") or {}
+        trained = plain.get("train") or {}
+        value = (plain.get("metrics") or {}).get("ap")
+        row = [LEARNERS[learner], _ap(ours), _seconds(ours), None if value is None else f"{value:.2f}"]
+        seconds, steps = trained.get("seconds"), trained.get("steps")
+        row += [seconds and f"{seconds:,.0f}", steps and f"{steps:,}", f"`wander train {name}`"]
+        rows.append([*row])
     return markdown_table(columns, rows)
 
 

@@ -31,7 +31,7 @@ from wanderlearn.presets import PRESETS
 from wanderlearn.results import commit, fill, markdown_table, read_result, write_result
 from wanderlearn.schedule import rate_factor
 from wanderlearn.shipped import find_encoder
-from wanderlearn.worlds import Roaming, draw_manifest, open_pictures
+from wanderlearn.worlds import draw_manifest, open_pictures, world_of
 
 ROOT = Path(__file__).parents[1]
 RESULT, PAGE = ROOT / "results" / "wayfarer-tries.json", ROOT / "docs" / "wayfarer.md"
@@ -57,7 +57,7 @@ def features_of(options: argparse.Namespace) -> tuple[Path, Tensor]:
     preset = PRESETS[f"wayfarer-{options.world}"]
     model = build(preset.model)
     take_encoder(weights, model)
-    world = Roaming(open_pictures(options.world, "train"), preset.roaming)
+    world = world_of(open_pictures(options.world, "train"), preset.roaming)
     return weights, kept_features(model, world, options.copies, options.seed)
 
 
@@ -71,7 +71,7 @@ def measure(
     model = build(ModelConfig(preset.model.encoder, config))
     take_encoder(weights, model)
     budget = FeaturesConfig(steps=options.steps, copies=options.copies)
-    world = Roaming(open_pictures(options.world, "train"), roaming)
+    world = world_of(open_pictures(options.world, "train"), roaming)
     stage = FeatureTraining(model, world, budget, options.seed, novelty_weight=1.0)
     stage.features = kept  # the same for every row
     optimiser = Optimiser(stage.tensors(), budget)
@@ -82,7 +82,7 @@ def measure(
         factor = rate_factor(budget.schedule, step / options.steps, step, budget.warmup)
         optimiser.step(stage.losses(step)["loss"], factor)
     seconds = time.process_time() - start
-    val = Roaming(open_pictures(options.world, "val"), roaming)
+    val = world_of(open_pictures(options.world, "val"), roaming)
     manifest = draw_manifest(val, options.seed, options.sequences)
     metrics = summary(gather(model, val, manifest.sequences))
     shots = {entry["shots"]: entry["mean"] for entry in metrics["shots"]["labelled"]}

@@ -232,7 +232,7 @@ def test_two_of_a_kind_are_told_apart(tiny: dict[str, str], capsys: pytest.Captu
 
 
 def test_what_cannot_be_drawn_is_said(tiny: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no figure 'context'" in refused(capsys, "context")
+    assert "no figure 'weather'" in refused(capsys, "weather")
     assert "over-time, embedding, controls, growth, answers" in refused(capsys, "t-sne")
     assert "Only CPM" in refused(capsys, "controls", tiny["protonet"])
     assert "ends so" in refused(capsys, "growth", "--out", "f.jpg")

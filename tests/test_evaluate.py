@@ -160,6 +160,7 @@ def test_the_result_says_everything_it_depends_on(world: Roaming, manifest: Mani
         "format": 1, "kind": "evaluation", "preset": "small", "learner": "nearest", "world": "tiny",
         "split": "test", "semi": True, "shuffle": False, "sequences": 7, "seed": 3, "train": {"steps": 5},
         "config": {"kind": "nearest", "width": 6, "trick": "none"}, "threads": torch.get_num_threads(),
+        "processes": 1,
     }  # fmt: skip
     assert {name: result[name] for name in expected} == expected
     assert result.keys() - expected.keys() == {

@@ -14,9 +14,9 @@ from wanderlearn.errors import WanderError
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.model import Model, ModelConfig, about_model, build, load_model, save_model
 from wanderlearn.presets import PRESETS, Preset
-from wanderlearn.worlds import Batch, Roaming
+from wanderlearn.worlds import Batch, world_of
 
-WORLD = Roaming(pictures("train"), tiny_preset(semi=True).roaming)
+WORLD = world_of(pictures("train"), tiny_preset(semi=True).roaming)
 BATCH = WORLD.batch([WORLD.meetings(0, i) for i in range(3)])
 
 

@@ -31,7 +31,7 @@ NAMES = ["cpm", "protonet", "matchingnet", "imp", "dnc", "lstm", "oml-u", "oml-u
 ROWS = [*NAMES, "wayfarer"]
 FIGURES = {"ap", "ap_joint", "one_shot", "three_shot", "seconds"}
 EXTRA = {"one_shot_se", "three_shot_se", "parameters", "sequences", "manifest_sha256", "command"}
-EXTRA |= {"ap_interval", "weights_sha256", "commit", "recipe", "seeds"}
+EXTRA |= {"ap_interval", "weights_sha256", "commit", "recipe", "seeds", "world"}
 
 
 def shots(one: float | None, three: float | None, error: float | None = 0.25) -> list[dict[str, Any]]:
@@ -303,7 +303,7 @@ def test_json_goes_to_a_file_beside_the_table(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_bad_input_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "There is no table of 'narnia'. Choose one of omniglot, glyphs." in refused(
+    assert "There is no table of 'narnia'. Choose one of omniglot, glyphs, imagenet, rooms." in refused(
         capsys, "narnia", "--results", str(tmp_path)
     )
     sentence = refused(capsys, "omniglot", "--results", str(tmp_path / "nowhere"))
@@ -388,5 +388,5 @@ def test_every_page_speaks_of_its_presets_as_they_are(learner: str, pages: Modul
 
 
 def test_read_method_table_refuses_an_unknown_world(tmp_path: Path) -> None:
-    with pytest.raises(WanderError, match="no table of 'rooms'"):
-        read_method_table(tmp_path, "rooms")
+    with pytest.raises(WanderError, match="no table of 'streets'"):
+        read_method_table(tmp_path, "streets")

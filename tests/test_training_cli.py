@@ -18,6 +18,7 @@ from wanderlearn.model import about_model
 from wanderlearn.presets import ABLATION_PRESETS, PRESETS, Preset, ablation_preset
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.train import train
+from wanderlearn.worlds import RoamingConfig
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def test_any_field_can_be_changed_from_the_command_line(told: list[Preset]) -> N
     main(["train", "cpm-glyphs", "--train.lr", "0.5", "--train.steps", "7", "--train.minutes", "None",
           "--model.learner.units", "9", "--roaming.switch", "0.9", "--shuffle"])  # fmt: skip
     original = PRESETS["cpm-glyphs"]
+    assert isinstance(original.roaming, RoamingConfig)
     assert told[0].train == replace(original.train, lr=0.5, steps=7, minutes=None)
     assert told[0].model.learner == CPMConfig(units=9)
     assert told[0].roaming == replace(original.roaming, switch=0.9, shuffle=True)
@@ -102,7 +104,7 @@ def test_interrupted_at_the_command_line_says_how_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("wanderlearn.cli.train.open_pictures", lambda world, split, source: pictures(split))
+    monkeypatch.setattr("wanderlearn.cli.train.open_collection", lambda world, split, source: pictures(split))
     monkeypatch.setitem(PRESETS, "protonet-glyphs", replace(tiny_preset(PROTONET), name="protonet-glyphs"))
     command = ["train", "protonet-glyphs", "--name", "my run", "--train.lr", "0.01"]
     with monkeypatch.context() as patch:

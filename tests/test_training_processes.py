@@ -17,7 +17,7 @@ from wanderlearn.optimiser import Optimiser
 from wanderlearn.presets import Preset
 from wanderlearn.schedule import rate_factor
 from wanderlearn.sequence_training import SequenceTraining
-from wanderlearn.worlds import Roaming
+from wanderlearn.worlds import world_of
 
 SCRIPT = """
 import sys
@@ -51,7 +51,7 @@ def wait_for_lines(folder: Path, count: int, process: subprocess.Popen[str]) -> 
 def finish(folder: Path, steps: int) -> list[dict[str, Any]]:
     """The first lines of the log of an uninterrupted run."""
     preset = tiny_preset(PROTONET, semi=True, steps=4000, validate_every=10**6)
-    stage = SequenceTraining(build_seeded(preset), Roaming(pictures("train"), preset.roaming), preset.train)
+    stage = SequenceTraining(build_seeded(preset), world_of(pictures("train"), preset.roaming), preset.train)
     optimiser = Optimiser(stage.tensors(), preset.train)
     lines = []
     for step in range(steps):

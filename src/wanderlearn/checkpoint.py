@@ -9,6 +9,7 @@ like any other (`load_model` reads it).
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -31,6 +32,10 @@ Stage = Literal["pretrain", "features", "sequences", "finished"]
 
 # How a run is carried out, not what it is: these may differ when it is resumed.
 FREE: Final = ("train.threads", "train.workers", "train.checkpoint_minutes", "train.tensorboard")
+# Fields that came later, and what they were before.
+ADDED: Final[dict[str, Any]] = {"train.sync_batch_norm": False, "train.precision": "float32"}
+# A killed process may leave helpers behind that hold its lock for some seconds more.
+PATIENCE: Final = 30.0
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,16 @@ class Progress:
 
 
 class Run:
-    """An open run folder. Made by `open_run`."""
+    """An open run folder. Made by `open_run`.
 
-    def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
-        self.folder, self.about = folder, dict(about)
+    Of several processes only the first `writes`; in the others nothing reaches the disk.
+    """
+
+    def __init__(
+        self, folder: Path, about: Mapping[str, Any], *, processes: int = 1, writes: bool = True
+    ) -> None:
+        self.folder, self.about, self.processes, self.writes = folder, dict(about), processes, writes
+        self.processes_before = 1
         self.last = folder / "last" / "model.safetensors"
         self.best = folder / "best" / "model.safetensors"
         self.pretrained = folder / "pretrained" / "model.safetensors"
@@ -69,11 +80,14 @@ class Run:
             raise WanderError(
                 f"{self.last} is a model but not a checkpoint: it holds no progress."
             ) from error
+        self.processes_before = int(about.get("processes") or 1)
         self._cut_log(progress.log_bytes)
         return progress, beside
 
     def save(self, model: Model, progress: Progress, beside: Mapping[str, Tensor]) -> Progress:
         """Make this the last checkpoint. The log is brought to the disk first: it is never behind."""
+        if not self.writes:
+            return progress
         try:
             if self._log_path.exists():
                 with self._log_path.open("rb+") as file:
@@ -85,21 +99,26 @@ class Run:
             raise WanderError(self._cannot_log(error)) from error
         progress = replace(progress, log_bytes=size)
         about = self.about | {"stage": progress.stage, "step": progress.step, "progress": asdict(progress)}
+        about |= {"processes": self.processes} if self.processes > 1 else {}
         save_model(self.last, model, about, beside)
         return progress
 
     def save_best(self, model: Model, progress: Progress) -> None:
         """Keep this model as the best so far."""
         standing = {"stage": progress.stage, "step": progress.step, "validation_ap": progress.best_ap}
-        save_model(self.best, model, self.about | standing)
+        if self.writes:
+            save_model(self.best, model, self.about | standing)
 
     def save_pretrained(self, model: Model, progress: Progress) -> None:
         """Keep the model as pretraining left it: other runs can start with its encoder."""
         standing = {"stage": progress.stage, "step": progress.step, "seconds": progress.total_seconds}
-        save_model(self.pretrained, model, self.about | standing)
+        if self.writes:
+            save_model(self.pretrained, model, self.about | standing)
 
     def log(self, **line: Any) -> None:
         """Add one line of JSON to the log."""
+        if not self.writes:
+            return
         try:
             with self._log_path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line, allow_nan=False) + "\n")
@@ -129,10 +148,23 @@ class Run:
 
 @contextmanager
 def open_run(
-    folder: Path, config: Mapping[str, Any], about: Mapping[str, Any], *, resume: bool
+    folder: Path,
+    config: Mapping[str, Any],
+    about: Mapping[str, Any],
+    *,
+    resume: bool,
+    processes: int = 1,
+    launch: str = "",
+    again: bool = False,
 ) -> Iterator[Run]:
-    """Open a run folder to train in: a new one, or with `resume` one that was begun with the same config."""
+    """Open a run folder to train in: a new one, or with `resume` one that was begun with the same config.
+
+    `launch` is whatever tells this launch from others. If it was started `again` by itself, because a process
+    had ended, it goes on with what it has begun itself, but never with anything else.
+    """
     written = folder / "config.json"
+    again = again and _launch_of(folder) == launch
+    resume = resume or (again and written.exists())
     if not resume and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise WanderError(
             f"{folder} is not empty. Go on with it (--resume), choose another name (--name), or remove it."
@@ -143,8 +175,8 @@ def open_run(
         _check_same(written, config)
     else:
         write_json(written, config)
-    with _alone(folder):
-        yield Run(folder, about)
+    with _alone(folder, launch, PATIENCE if again else 0.0):
+        yield Run(folder, about, processes=processes)
 
 
 def _check_same(written: Path, config: Mapping[str, Any]) -> None:
@@ -152,7 +184,7 @@ def _check_same(written: Path, config: Mapping[str, Any]) -> None:
     changed = [
         f"{name} was {one!r} and is now {other!r}"
         for name, one, other in differences(before, json.loads(json.dumps(config)))
-        if name not in FREE
+        if name not in FREE and not (one is None and name in ADDED and other == ADDED[name])
     ]
     if changed:
         raise WanderError(
@@ -161,15 +193,33 @@ def _check_same(written: Path, config: Mapping[str, Any]) -> None:
         )
 
 
+def _launch_of(folder: Path) -> str | None:
+    """Which launch has last trained in a folder."""
+    try:
+        return (folder / ".lock").read_text(encoding="utf-8")
+    except OSError:
+        return None
+
+
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Refuse to train in a folder that another process is training in."""
+def _alone(folder: Path, launch: str, patience: float) -> Iterator[None]:
+    """Refuse to train in a folder that another process still trains in after so many seconds."""
     if sys.platform == "win32":
         yield
         return
-    with (folder / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise WanderError(f"Another process is training in {folder}. Wait for it or stop it.") from error
+    until = time.monotonic() + patience if patience else 0.0
+    with (folder / ".lock").open("a", encoding="utf-8") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if not patience or time.monotonic() > until:
+                    raise WanderError(
+                        f"Another process is training in {folder}. Wait for it or stop it."
+                    ) from error
+                time.sleep(0.2)
+        lock.truncate(0)
+        lock.write(launch)
+        lock.flush()
         yield

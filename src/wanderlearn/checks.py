@@ -9,18 +9,12 @@ one-hot labels"}`. The report then prints the reason instead of trying.
 """
 
 import copy
-import difflib
-import importlib
-import importlib.util
 import inspect
-import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 import torch
@@ -28,6 +22,7 @@ import torch
 from wanderlearn.errors import WanderError
 from wanderlearn.laws import LAWS, BrokenError, Law
 from wanderlearn.learners.answer import Learner
+from wanderlearn.loading import build_object, load_object
 from wanderlearn.trials import Trial
 
 __all__ = ["Finding", "LearnerError", "Report", "check_learner", "load_learner"]
@@ -127,18 +122,7 @@ def load_learner(name: str) -> Learner[Any]:
     NAME is a class or a function that needs no arguments, or a learner itself. Modules are also looked for
     in the current folder.
     """
-    source, colon, attribute = name.rpartition(":")
-    if not (source and colon and attribute):
-        raise WanderError(
-            f"{name!r} does not name a learner. Write MODULE:NAME or path/to/file.py:NAME, "
-            "such as wanderlearn.learners.matchingnet:OnlineMatchingNet."
-        )
-    module = _import(source)
-    if not hasattr(module, attribute):
-        close = difflib.get_close_matches(attribute, [n for n in dir(module) if not n.startswith("_")], n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise WanderError(f"{source} has no {attribute}.{hint}")
-    found = getattr(module, attribute)
+    found = load_object(name, "a learner", "wanderlearn.learners.matchingnet:OnlineMatchingNet")
     if inspect.isclass(found) or not hasattr(found, "begin"):
         found = _build(found, name)
     if missing := [part for part in ("begin", "step", "__call__", "parameters") if not hasattr(found, part)]:
@@ -150,56 +134,13 @@ def load_learner(name: str) -> Learner[Any]:
     return learner
 
 
-def _import(source: str) -> ModuleType:
-    """Import a module by its dotted name or by its file."""
-    try:
-        if not source.endswith(".py"):
-            here = str(Path.cwd())
-            if here not in sys.path:
-                sys.path.insert(0, here)
-            return importlib.import_module(source)
-        path = Path(source)
-        if not path.is_file():
-            raise WanderError(f"There is no file {path}. Check the path before the colon.")
-        called = f"_learner_in_{path.stem}"  # so that a file named like a module hides nothing
-        loader = SourceFileLoader(called, str(path))
-        spec = importlib.util.spec_from_file_location(called, path, loader=loader)
-        assert spec is not None  # it has a loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[called] = module  # dataclasses look their module up there
-        loader.exec_module(module)
-        return module
-    except ModuleNotFoundError as error:
-        raise WanderError(
-            f"Cannot import {source}: there is no module {error.name}. "
-            "Run from the folder that holds it, install it, or give the path of a .py file."
-        ) from error
-    except WanderError:
-        raise
-    except Exception as error:
-        raise WanderError(
-            f"Importing {source} failed: {type(error).__name__}: {error}. Mend it first."
-        ) from error
-
-
 def _build(maker: Any, name: str) -> Any:
     """Call a class or function that should need no arguments."""
     if not callable(maker):
         raise WanderError(
             f"{name} is a {type(maker).__name__}, not a learner, a class, or a function that makes one."
         )
-    empty = inspect.Parameter.empty
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    parameters = inspect.signature(maker).parameters.values()
-    if needed := [p.name for p in parameters if p.default is empty and p.kind not in variadic]:
-        raise WanderError(
-            f"{name} needs arguments ({', '.join(needed)}). "
-            "Write a function without arguments that makes your learner, and name that."
-        )
-    try:
-        return maker()
-    except Exception as error:
-        raise WanderError(f"Making {name} failed: {type(error).__name__}: {error}. Mend it first.") from error
+    return build_object(maker, name, "learner")
 
 
 def _try(law: Law, trial: Trial) -> str:

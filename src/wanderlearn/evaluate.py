@@ -1,51 +1,75 @@
 """Score a learner on sequences it has never seen: gather every answer, then count."""
 
+import io
 import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from wanderlearn._version import __version__
 from wanderlearn.answers import SavedAnswers
 from wanderlearn.configs import to_json
+from wanderlearn.distributed import ALONE, Group
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.offline import OfflineConfig, OfflineLR
 from wanderlearn.metrics import Record, summary
 from wanderlearn.model import Model
 from wanderlearn.progress import bar
 from wanderlearn.results import FORMAT, commit
-from wanderlearn.worlds import Manifest, Meetings, Roaming
+from wanderlearn.worlds import Manifest, Meetings, World
 
 __all__ = ["Origin", "evaluate", "evaluate_with_answers", "gather", "offline_reference"]
 
 
 def gather(
     model: nn.Module,
-    world: Roaming,
+    world: World,
     meetings: Sequence[Meetings],
     batch_size: int = 16,
     *,
     progress: bool = False,
+    group: Group = ALONE,
 ) -> Record:
     """Everything a model answers to these sequences of the world, beside what was right.
 
     The model is run in evaluation mode (and put back as it was), so a picture's feature does not depend on
-    the pictures met with it and the answers do not depend on `batch_size`, up to rounding.
+    the pictures met with it and the answers do not depend on `batch_size`, up to rounding. The processes of
+    a group share the work by whole batches, so what comes out does not depend on how many they are, to the
+    last bit.
     """
     if batch_size < 1:
         raise WanderError(f"The batch size must be at least 1, not {batch_size}.")
-    records = []
+    records, starts = [], range(0, len(meetings), batch_size)
+    progress = progress and group.first
     with _eval_mode(model), torch.inference_mode(), bar("evaluating", len(meetings), shown=progress) as shown:
-        for start in range(0, len(meetings), batch_size):
-            some = meetings[start : start + batch_size]
+        for n in group.share(len(starts)):
+            some = meetings[starts[n] : starts[n] + batch_size]
             records.append(_answered(model, world, some))
-            shown.advance(len(some))
-    return Record.concat(records)
+            shown.advance(len(some) * group.size)
+    return _together(records, group)
+
+
+def _together(records: list[Record], group: Group) -> Record:
+    """The records of all processes, in order, in every one of them."""
+    if group.size == 1:
+        return Record.concat(records)
+    names, mine = [field.name for field in fields(Record)], io.BytesIO()
+    if records:
+        whole = Record.concat(records)
+        np.savez(mine, **{name: getattr(whole, name) for name in names})
+    found = []
+    for data in group.gather_bytes(mine.getvalue()):
+        if data:  # there may be more processes than batches
+            with np.load(io.BytesIO(data), allow_pickle=False) as kept:
+                found.append(Record(**{name: kept[name] for name in names}))
+    return Record.concat(found)
 
 
 @dataclass(frozen=True)
@@ -61,7 +85,7 @@ class Origin:
 
 def evaluate(
     model: nn.Module,
-    world: Roaming,
+    world: World,
     manifest: Manifest,
     batch_size: int = 16,
     *,
@@ -77,12 +101,13 @@ def evaluate(
 
 def evaluate_with_answers(
     model: nn.Module,
-    world: Roaming,
+    world: World,
     manifest: Manifest,
     batch_size: int = 16,
     *,
     origin: Origin | None = None,
     progress: bool = False,
+    group: Group = ALONE,
 ) -> tuple[dict[str, Any], SavedAnswers]:
     """As `evaluate`, with the raw answers: two learners on one manifest are compared by theirs."""
     if (world.pictures.digest, world.config) != (manifest.pictures_digest, manifest.config):
@@ -93,10 +118,10 @@ def evaluate_with_answers(
         )
     origin = origin or Origin()
     start = time.perf_counter()
-    record = gather(model, world, manifest.sequences, batch_size, progress=progress)
+    record = gather(model, world, manifest.sequences, batch_size, progress=progress, group=group)
     seconds = time.perf_counter() - start
     config = getattr(model, "config", None)
-    result = {
+    result: dict[str, Any] = {
         "format": FORMAT,
         "kind": "evaluation",
         "preset": origin.preset,
@@ -119,8 +144,13 @@ def evaluate_with_answers(
         "seconds_per_sequence": seconds / len(manifest.sequences),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "threads": torch.get_num_threads(),
+        "processes": group.size,
         "metrics": summary(record),
     }
+    if manifest.config.background is not None:
+        result["background"] = to_json(manifest.config.background)
+    if getattr(model, "transductive", False):
+        result["transductive"] = "features depend on the whole sequence, on pictures met later too"
     name = origin.preset or origin.learner or type(model).__name__
     return result, SavedAnswers(manifest.sha256, name, record)
 
@@ -143,10 +173,11 @@ def _eval_mode(model: nn.Module) -> Iterator[None]:
             module.training = training
 
 
-def _answered(model: nn.Module, world: Roaming, meetings: Sequence[Meetings]) -> Record:
+def _answered(model: nn.Module, world: World, meetings: Sequence[Meetings]) -> Record:
     batch = world.batch(meetings)
-    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-    shown = (tensor.to(device) for tensor in (batch.images, batch.given, batch.valid))
+    tensors = chain(model.parameters(), model.buffers())
+    device = next((tensor.device for tensor in tensors), torch.device("cpu"))
+    shown = (tensor.to(device) for tensor in (batch.seen, batch.given, batch.valid))
     answers = model(*shown, world.slots)
     predicted = answers.scores.argmax(-1)  # [B, T]; of equal scores the lowest slot
     confidence = answers.scores.log_softmax(-1).gather(-1, predicted[..., None])[..., 0]  # [B, T]

@@ -9,18 +9,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from wanderlearn.distributed.compute import Compute
+from wanderlearn.double_training import KeptBackgrounds, picture_half
 from wanderlearn.errors import WanderError
-from wanderlearn.loss import sequence_loss
+from wanderlearn.learners.chance import part_of
+from wanderlearn.learners.double import Double
+from wanderlearn.loss import Loss, no_loss, sequence_loss
 from wanderlearn.model import Model
 from wanderlearn.optimiser import Trained, trained
-from wanderlearn.pretrain import SinglePictures
+from wanderlearn.pretrain import singles_of
 from wanderlearn.progress import bar
 from wanderlearn.schedule import Schedule
+from wanderlearn.worlds.draws import Purpose, uniforms
 from wanderlearn.worlds.roaming import Roaming
+from wanderlearn.worlds.sequence import Ints
+from wanderlearn.worlds.world import World
 
 __all__ = ["FeatureTraining", "FeaturesConfig", "kept_features"]
 
@@ -41,6 +49,8 @@ class FeaturesConfig:
     """Sequences per step."""
     lr: float = 2e-3
     """Learning rate at the start."""
+    muon: bool = True
+    """Matrices are learned by Muon; otherwise all is Adam's."""
     schedule: Schedule = "cosine"
     """How the learning rate falls over the budget."""
     warmup: int = 0
@@ -69,49 +79,97 @@ class FeatureTraining:
     name: Final = "features"
 
     def __init__(
-        self, model: Model, world: Roaming, config: FeaturesConfig, seed: int, novelty_weight: float
+        self,
+        model: Model,
+        world: World,
+        config: FeaturesConfig,
+        seed: int,
+        novelty_weight: float,
+        compute: Compute | None = None,
     ) -> None:
         self.model, self.world, self.config, self.seed = model, world, config, seed
         self.steps, self.novelty_weight = config.steps, novelty_weight
+        self.compute = compute or Compute()
+        self.share = self.compute.group.share(config.batch_size)
 
     @cached_property
     def features(self) -> Float[Tensor, "N copies D"]:
         """What is kept. Computed in the first step, so that the stage's clock counts it."""
-        return kept_features(self.model, self.world, self.config.copies, self.seed)
+        model = picture_half(self.model)
+        return kept_features(model, self.world, self.config.copies, self.seed, self.compute)
+
+    @cached_property
+    def backgrounds(self) -> KeptBackgrounds | None:
+        """What is kept of the textures behind the pictures, for a double encoder."""
+        if isinstance(self.model.encoder, Double) and isinstance(self.world, Roaming):
+            return KeptBackgrounds(self.model, self.world, self.seed, self.compute)
+        if self.world.backgrounds is not None:
+            raise WanderError(
+                "Features are kept of pictures alone, and here each comes with another background. Leave "
+                "that stage out (--features.steps None), or take a double encoder and --background channel."
+            )
+        return None
 
     def tensors(self) -> list[Trained]:
         """What is trained: the learner alone."""
         self.model.encoder.requires_grad_(False)
-        return trained(self.model.learner, "learner")
+        return trained(self.model.learner, "learner", muon=self.config.lr if self.config.muon else 0.0)
 
     def losses(self, step: int) -> dict[str, Tensor]:
         """The loss of a step and its parts."""
-        size = self.config.batch_size
-        meetings = [self.world.meetings(self.seed, i) for i in range(step * size, (step + 1) * size)]
-        batch = self.world.batch(meetings, pixels=False)
-        met = torch.cat([torch.from_numpy(each.picture) for each in meetings])  # [N] in the order of `valid`
-        copy = torch.randint(self.config.copies, met.shape)  # the engine seeds torch's generator at each step
-        placed = self.features.new_zeros(*batch.valid.shape, self.features.shape[-1])  # [B, T, D]
-        placed[batch.valid] = self.features[met, copy]
+        features, _ = self.features, self.backgrounds  # computed together, by those without a share too
         if schedule_writing := getattr(self.model.learner, "schedule_writing", None):
             schedule_writing(step)
-        answers = self.model.learner(placed, batch.given, self.world.slots)
-        loss = sequence_loss(answers, batch.target, batch.valid, self.novelty_weight)
+        loss = self._of(step, features) if self.share else self._of_nothing()
         return {"loss": loss.total, "naming": loss.naming, "novelty": loss.novelty}
 
+    def _of(self, step: int, features: Float[Tensor, "N copies D"]) -> Loss:
+        """The loss of this process's share of the batch."""
+        first, here = step * self.config.batch_size, self.compute.here
+        meetings = [self.world.meetings(self.seed, first + i) for i in self.share]
+        batch = self.world.batch(meetings, pixels=False)
+        met = np.concatenate([each.picture for each in meetings])  # [N] in the order of `valid`
+        copy = np.concatenate([self._copies(each.index, len(each)) for each in meetings])  # [N]
+        valid = here(batch.valid)
+        found = features[here(torch.from_numpy(met)), here(torch.from_numpy(copy))]  # [N, D]
+        if self.backgrounds is not None:
+            found = torch.cat([found, self.backgrounds.of(meetings)], 1)
+        placed = found.new_zeros(*valid.shape, found.shape[-1])  # [B, T, D]
+        placed[valid] = found
+        with part_of(self.share.start, self.config.batch_size):
+            answers = self.model.learner(placed, here(batch.given), self.world.slots)
+        return sequence_loss(answers, here(batch.target), valid, self.novelty_weight, self.compute)
 
-def kept_features(model: Model, world: Roaming, copies: int, seed: int) -> Float[Tensor, "N copies D"]:
-    """Features of all pictures of a world, in so many copies, by the encoder as it is in evaluation."""
-    count = len(world.pictures.images)
-    data = SinglePictures(world.pictures, world.config, seed, batch_size=1)
-    was_training, kept = model.encoder.training, []
+    def _copies(self, index: int, length: int) -> Ints:
+        """Which copy of every picture a sequence meets: by its number, whoever lives through it."""
+        draws = uniforms(self.seed, "copies", index, Purpose.PIXELS, length)
+        return (draws * self.config.copies).astype(np.int64)
+
+    def _of_nothing(self) -> Loss:
+        parameters = (p for p in self.model.learner.parameters() if p.requires_grad)
+        return no_loss(next(parameters), self.novelty_weight, self.compute)
+
+
+def kept_features(
+    model: Model, world: World, copies: int, seed: int, compute: Compute | None = None
+) -> Float[Tensor, "N copies D"]:
+    """Features of all pictures of a world, in so many copies, by the encoder as it is in evaluation.
+
+    The processes of a group share the work, by whole pieces: so no feature depends on how many they are.
+    """
+    compute, count = compute or Compute(), len(world.pictures.class_of)
+    data = singles_of(world, seed, batch_size=1)
+    was_training, pieces = model.encoder.training, range(0, count, PICTURES_AT_ONCE)
+    mine = [pieces[n] for n in compute.group.share(len(pieces))]
+    width = model.config.encoder.feature_dim
+    kept = torch.zeros(count, copies, width, device=compute.device)  # what others compute stays 0 here
     model.encoder.eval()
-    with torch.no_grad(), bar("features", count * copies) as shown:
-        for start in range(0, count, PICTURES_AT_ONCE):
-            chosen = torch.arange(start, min(start + PICTURES_AT_ONCE, count)).numpy()
-            kept.append(
-                torch.stack([model.encoder(data.shown(chosen, f"copy {n}", start)) for n in range(copies)], 1)
-            )
-            shown.advance(len(chosen) * copies)
+    with torch.no_grad(), bar("features", count * copies, shown=compute.group.first) as shown:
+        for start in mine:
+            chosen = np.arange(start, min(start + PICTURES_AT_ONCE, count))
+            for n in range(copies):
+                pictures = data.shown(chosen, f"copy {n}", start).to(compute.device)
+                kept[start : start + len(chosen), n] = model.encoder(pictures)
+            shown.advance(len(chosen) * copies * compute.group.size)
     model.encoder.train(was_training)
-    return torch.cat(kept)
+    return compute.group.sum(kept)

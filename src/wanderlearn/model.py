@@ -1,7 +1,7 @@
 """A model is an encoder and a learner: pictures in, answers out. And how its weights are kept in a file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import Answers
 from wanderlearn.learners.cpm import CPM, CPMConfig
 from wanderlearn.learners.dnc import DNC, DNCConfig
+from wanderlearn.learners.double import Double, DoubleConfig
 from wanderlearn.learners.encoders import Conv4, Conv4Config
 from wanderlearn.learners.imp import IMPConfig, OnlineIMP
 from wanderlearn.learners.lstm import LSTMConfig, LSTMLearner
@@ -21,9 +22,11 @@ from wanderlearn.learners.matchingnet import MatchingNetConfig, OnlineMatchingNe
 from wanderlearn.learners.offline import OfflineConfig, OfflineLR
 from wanderlearn.learners.oml import OML, OMLConfig
 from wanderlearn.learners.protonet import OnlineProtoNet, ProtoNetConfig
+from wanderlearn.learners.resnet12 import ResNet12, ResNet12Config
 from wanderlearn.learners.vectors import Vectors, VectorsConfig
 from wanderlearn.learners.wayfarer import Wayfarer, WayfarerConfig
 from wanderlearn.tensors import load_tensors, save_tensors
+from wanderlearn.worlds.frames import Frames
 
 __all__ = [
     "EncoderConfig",
@@ -38,7 +41,7 @@ __all__ = [
     "take_encoder",
 ]
 
-EncoderConfig = Conv4Config | VectorsConfig
+EncoderConfig = Conv4Config | DoubleConfig | ResNet12Config | VectorsConfig
 LearnerConfig = (
     CPMConfig
     | ProtoNetConfig
@@ -53,7 +56,15 @@ LearnerConfig = (
 
 FORMAT: Final = 1
 BESIDE: Final = "beside."  # tensors of this prefix are not the model's: an optimiser's, in a checkpoint
-ENCODERS: Final[dict[type, type[nn.Module]]] = {Conv4Config: Conv4, VectorsConfig: Vectors}
+ENCODERS: Final[dict[type, type[nn.Module]]] = {
+    Conv4Config: Conv4,
+    DoubleConfig: Double,
+    ResNet12Config: ResNet12,
+    VectorsConfig: Vectors,
+}
+AFTER: Final = (  # of any weights
+    "last_relu", "batch_norm_momentum", "length", "background_length", "scale", "evaluate_with",
+)  # fmt: skip
 LEARNERS: Final[dict[type, type[nn.Module]]] = {
     CPMConfig: CPM,
     ProtoNetConfig: OnlineProtoNet,
@@ -82,15 +93,28 @@ class Model(nn.Module):
         super().__init__()
         self.config, self.encoder, self.learner = config, encoder, learner
 
+    @property
+    def transductive(self) -> bool:
+        """Whether, also in evaluation, a feature depends on the pictures around it, later ones included."""
+        return bool(getattr(self.encoder, "transductive", False))
+
     def forward(
         self,
-        images: Float[Tensor, "B T C H W"],
+        images: Float[Tensor, "B T C H W"] | Frames,
         given: Int[Tensor, "B T"],
         valid: Bool[Tensor, "B T"],
         slots: int,
     ) -> Answers:
         """Answers to whole sequences. Padding costs nothing: only valid pictures reach the encoder."""
-        features: Tensor = self.encoder(images[valid])  # [N, D]
+        if self.transductive and not self.training:  # each by the statistics of its own sequence
+            parts = (
+                images.parted(valid.sum(1).tolist())
+                if isinstance(images, Frames)
+                else [row[real] for row, real in zip(images, valid, strict=True)]
+            )
+            features = torch.cat([self.encoder(part) for part in parts])
+        else:
+            features = self.encoder(images if isinstance(images, Frames) else images[valid])  # [N, D]
         placed = features.new_zeros(*valid.shape, features.shape[-1])  # [B, T, D]
         answers: Answers = self.learner(placed.index_put((valid,), features), given, slots)
         return answers
@@ -150,22 +174,30 @@ def restore_model(path: Path, model: Model) -> tuple[dict[str, Any], dict[str, T
 def take_encoder(path: Path, model: Model) -> float:
     """Put the encoder of a file of weights into a model; gives the seconds it was trained for (0: unknown).
 
-    Whether there is a last ReLU and how quickly BatchNorm's averages move may differ.
+    What does not touch the weights may differ: whether there is a last ReLU, the length of features, how
+    quickly BatchNorm's averages move and whether they are used.
     """
     tensors, header = load_tensors(path)
     _check_format(path, header)
     theirs = from_json(ModelConfig, header.get("config"), f"The model config in {path}").encoder
+    encoder: nn.Module = model.encoder
     ours = model.config.encoder
-    like_ours = theirs
-    if isinstance(ours, Conv4Config) and isinstance(theirs, Conv4Config):
-        after = {name: getattr(ours, name) for name in ("last_relu", "batch_norm_momentum", "length")}
-        like_ours = replace(theirs, **after)
-    if like_ours != ours:
+    if isinstance(encoder, Double) and not isinstance(theirs, DoubleConfig):
+        ours, encoder = encoder.config.picture, encoder.picture  # the half for pictures
+    if type(theirs) is not type(ours) or _with_ours(theirs, ours) != ours:
         raise WanderError(f"The encoder in {path} is another one than this model's: {theirs}, not {ours}.")
     prefix = "encoder."
     own = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-    model.encoder.load_state_dict(own)
+    encoder.load_state_dict(own)
     return float((header.get("about") or {}).get("seconds") or 0.0)
+
+
+def _with_ours(theirs: EncoderConfig, ours: EncoderConfig) -> EncoderConfig:
+    """Their config with all of ours that does not touch the weights."""
+    after: dict[str, Any] = {f.name: getattr(ours, f.name) for f in fields(ours) if f.name in AFTER}
+    if isinstance(theirs, DoubleConfig) and isinstance(ours, DoubleConfig):
+        after["picture"] = _with_ours(theirs.picture, ours.picture)
+    return replace(theirs, **after)
 
 
 def _check_format(path: Path, header: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ thrown away. BatchNorm's statistics stay.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from wanderlearn.distributed.compute import Compute
 from wanderlearn.errors import WanderError
 from wanderlearn.model import Model
 from wanderlearn.optimiser import Trained, trained
@@ -22,9 +23,11 @@ from wanderlearn.pictures.collection import Pictures
 from wanderlearn.pictures.warp import DRAWS, warped
 from wanderlearn.schedule import Schedule
 from wanderlearn.worlds.draws import Purpose, uniforms
+from wanderlearn.worlds.frames import Frames
 from wanderlearn.worlds.roaming import Roaming, RoamingConfig
+from wanderlearn.worlds.world import World
 
-__all__ = ["CosineClassifier", "PretrainConfig", "Pretraining", "SinglePictures"]
+__all__ = ["CosineClassifier", "PretrainConfig", "Pretraining", "SinglePictures", "Singles", "singles_of"]
 
 MOST_WARP: Final = 3.0  # beyond, pictures turn inside out
 
@@ -43,10 +46,16 @@ class PretrainConfig:
     """What the cosines are multiplied with before the softmax."""
     warp: float = 0.0
     """How strongly half of the pictures are turned, stretched and bent: 0 not at all, 1 as if redrawn."""
+    flip: bool = False
+    """Mirror half of the pictures, left to right: for natural ones, not for characters."""
     margin: float = 0.1
     """What is taken off the right class's cosine, so that it has to be right by more than a hair."""
     lr: float = 3e-3
     """Learning rate at the start."""
+    classifier_lr: float = 1e-2
+    """Learning rate of the classifier, which is thrown away afterwards."""
+    turn: float = 0.1
+    """How far a step of Muon turns a kernel at the start, as a share of its length; 0: all is Adam's."""
     schedule: Schedule = "cosine"
     """How the learning rate falls over the budget."""
     warmup: int = 0
@@ -95,6 +104,40 @@ class CosineClassifier(nn.Module):
         return F.cross_entropy(lowered, truth)
 
 
+class Singles(Protocol):
+    """Batches of single things of a world: pictures, or frames with all that is met in them."""
+
+    @property
+    def count(self) -> int:
+        """How many there are of what the size of a batch counts."""
+
+    def batch(
+        self, step: int, share: range | None = None
+    ) -> tuple[Float[Tensor, "N C H W"] | Frames, Int[Tensor, " N"]]:
+        """What is seen at a step, and its classes; with `share` only those of the batch."""
+
+    def whole(self, step: int) -> int:
+        """How many are seen in the whole batch of a step."""
+
+    def shown(
+        self, chosen: npt.NDArray[np.int64], stream: str, index: int, share: range | None = None
+    ) -> Float[Tensor, "N C H W"] | Frames:
+        """These, cropped and hidden by the random numbers of a stream at an index."""
+
+
+def singles_of(world: World, seed: int, batch_size: int, warp: float = 0.0, flip: bool = False) -> Singles:
+    """The single things of a world."""
+    if isinstance(world, Roaming):
+        return SinglePictures(world.pictures, world.config, seed, batch_size, warp, flip)
+    from wanderlearn.rooms.singles import SingleFrames
+    from wanderlearn.rooms.world import Rooms
+
+    assert isinstance(world, Rooms)
+    if warp:
+        raise WanderError("Frames of rooms are not bent in pretraining: leave --pretrain.warp at 0.")
+    return SingleFrames(world, seed, batch_size, flip)
+
+
 class SinglePictures:
     """Batches of single pictures, cropped and partly hidden as in a sequence, but each in its own way.
 
@@ -102,7 +145,13 @@ class SinglePictures:
     """
 
     def __init__(
-        self, pictures: Pictures, config: RoamingConfig, seed: int, batch_size: int, warp: float = 0.0
+        self,
+        pictures: Pictures,
+        config: RoamingConfig,
+        seed: int,
+        batch_size: int,
+        warp: float = 0.0,
+        flip: bool = False,
     ) -> None:
         self.count = len(pictures.images)
         if self.count < batch_size:
@@ -110,7 +159,7 @@ class SinglePictures:
                 f"{pictures.name} has {self.count} training pictures, fewer than a batch of {batch_size}. "
                 "Lower --pretrain.batch-size."
             )
-        self.seed, self.batch_size, self.warp = seed, batch_size, warp
+        self.seed, self.batch_size, self.warp, self.flip = seed, batch_size, warp, flip
         self.class_of = pictures.class_of
         self.margin = config.crop_padding if config.crop != "none" else 0
         self.side = int(config.occlusion * pictures.images.shape[2])
@@ -125,32 +174,53 @@ class SinglePictures:
         self._epoch = -1
         self._order: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
-    def batch(self, step: int) -> tuple[Float[Tensor, "N C H W"], Int[Tensor, " N"]]:
-        """The pictures of a step in [-1, 1], and their classes."""
+    def batch(
+        self, step: int, share: range | None = None
+    ) -> tuple[Float[Tensor, "N C H W"], Int[Tensor, " N"]]:
+        """The pictures of a step in [-1, 1], and their classes; with `share` only those of the batch."""
         size = self.batch_size
         epoch, at = divmod(step, self.count // size)
         if epoch != self._epoch:
             draws = uniforms(self.seed, "pretrain", epoch, Purpose.ORDER, self.count)
             self._epoch, self._order = epoch, np.argsort(draws, kind="stable")
         chosen = self._order[at * size : (at + 1) * size]  # [N]
-        return self.shown(chosen, "pretrain", step), torch.from_numpy(self.class_of[chosen])
+        share = range(size) if share is None else share
+        classes = torch.from_numpy(self.class_of[chosen[share.start : share.stop]])
+        return self.shown(chosen, "pretrain", step, share), classes
 
-    def shown(self, chosen: npt.NDArray[np.int64], stream: str, index: int) -> Float[Tensor, "N C H W"]:
-        """These pictures in [-1, 1], cropped and hidden by the random numbers of a stream at an index."""
+    def whole(self, step: int) -> int:
+        """How many pictures the whole batch of a step has."""
+        return self.batch_size
+
+    def shown(
+        self, chosen: npt.NDArray[np.int64], stream: str, index: int, share: range | None = None
+    ) -> Float[Tensor, "N C H W"]:
+        """These pictures in [-1, 1], cropped and hidden by the random numbers of a stream at an index.
+
+        Of a `share` the pictures are the same as in the whole.
+        """
+        size, shifts = len(chosen), 2 * self.margin + 1
+        own = slice(0, size) if share is None else slice(share.start, share.stop)
+        chosen = chosen[own]
         if self.vectors:  # nothing to crop, to bend or to hide
             return torch.from_numpy(self.windows[chosen, :, self.margin, self.margin])
-        size, shifts = len(chosen), 2 * self.margin + 1
-        down, right, top, left = uniforms(self.seed, stream, index, Purpose.PIXELS, 4 * size).reshape(4, size)
+        places = uniforms(self.seed, stream, index, Purpose.PIXELS, 4 * size).reshape(4, size)
+        down, right, top, left = places[:, own]
         row, column = (down * shifts).astype(int), (right * shifts).astype(int)
         cropped = self.windows[chosen, :, row, column]  # [N, C, H, W]
         images = np.multiply(cropped, np.float32(1 / 127.5), dtype=np.float32)
         images -= 1
         shown = torch.from_numpy(images)
+        if self.flip:
+            mirrored = uniforms(self.seed, stream, index, Purpose.FLIP, size)[own] < 0.5
+            shown[mirrored] = shown[mirrored].flip(3)
         if self.warp:  # before the box: that is in front of the picture, not on it
             # Half of the pictures, so that strokes as sharp as those of a sequence stay in sight.
             half = size // 2
             draws = uniforms(self.seed, stream, index, Purpose.WARP, half * DRAWS).reshape(half, DRAWS)
-            shown[:half] = warped(shown[:half], draws, self.warp)
+            first = draws[own]  # those of our own that are in the first half
+            if len(first):
+                shown[: len(first)] = warped(shown[: len(first)], first, self.warp)
         if self.side:
             rows, columns = self._within(top, images.shape[2]), self._within(left, images.shape[3])
             hidden = torch.from_numpy(rows[:, None, :, None] & columns[:, None, None, :])
@@ -169,20 +239,41 @@ class Pretraining:
 
     name: Final = "pretrain"
 
-    def __init__(self, model: Model, world: Roaming, config: PretrainConfig, seed: int) -> None:
+    def __init__(
+        self,
+        model: Model,
+        world: World,
+        config: PretrainConfig,
+        seed: int,
+        compute: Compute | None = None,
+    ) -> None:
         self.encoder, self.config = model.encoder, config
-        self.data = SinglePictures(world.pictures, world.config, seed, config.batch_size, config.warp)
+        self.compute = compute or Compute()
+        self.share = self.compute.group.share(config.batch_size)
+        if config.batch_size < self.compute.group.size:
+            raise WanderError(
+                f"Pretraining has {config.batch_size} pictures per step for {self.compute.group.size} "
+                "processes: start fewer of them, or raise --pretrain.batch-size."
+            )
+        self.data = singles_of(world, seed, config.batch_size, config.warp, config.flip)
         self.steps = config.steps(self.data.count)
         features, classes = model.config.encoder.feature_dim, world.pictures.classes
         self.classifier = CosineClassifier(features, classes, config.scale, config.margin)
+        self.classifier.to(self.compute.device)
 
     def tensors(self) -> list[Trained]:
         """What is trained."""
-        return trained(self.encoder, "encoder") + trained(self.classifier, "classifier")
+        config = self.config
+        encoder = trained(self.encoder, "encoder", muon=config.turn)
+        return encoder + trained(self.classifier, "classifier", config.classifier_lr / config.lr)
 
     def losses(self, step: int) -> dict[str, Tensor]:
         """The loss of a step, and how often it was right."""
-        images, truth = self.data.batch(step)
-        scores = self.classifier(self.encoder(images))  # [N, classes]
+        compute = self.compute
+        images, truth = self.data.batch(step, self.share)
+        truth = compute.here(truth)
+        scores = self.classifier(compute.encode(self.encoder, images))  # [N, classes]
         accuracy = (scores.detach().argmax(-1) == truth).float().mean()
-        return {"loss": self.classifier.loss(scores, truth), "accuracy": accuracy}
+        part = len(truth) / self.data.whole(step)  # of the mean over the whole batch
+        loss = self.classifier.loss(scores, truth)
+        return {"loss": compute.whole(loss * part), "accuracy": compute.whole(accuracy * part)}

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from torch import Tensor
 
+from wanderlearn.distributed.compute import Compute, Precision
 from wanderlearn.errors import WanderError
-from wanderlearn.loss import sequence_loss
+from wanderlearn.learners.chance import part_of
+from wanderlearn.loss import Loss, no_loss, sequence_loss
 from wanderlearn.model import Model
 from wanderlearn.optimiser import Trained, trained
 from wanderlearn.schedule import Schedule
-from wanderlearn.worlds import Batch, Roaming, batches
+from wanderlearn.worlds import Batch, World, batches
 
 __all__ = ["SequenceTraining", "TrainConfig"]
 
@@ -58,6 +61,10 @@ class TrainConfig:
     """Background processes that draw sequences; 0 to draw them in between."""
     tensorboard: bool = False
     """Write TensorBoard curves beside the log (extra: tensorboard)."""
+    sync_batch_norm: bool = False
+    """Under torchrun: BatchNorm uses the statistics of the whole batch, not of each process's share."""
+    precision: Precision = "float32"
+    """What the encoder computes in while training: float32, bfloat16, or float16 (on GPUs)."""
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "validate_every", "validate_sequences"):
@@ -86,8 +93,12 @@ class SequenceTraining:
 
     name: Final = "sequences"
 
-    def __init__(self, model: Model, world: Roaming, config: TrainConfig) -> None:
+    def __init__(
+        self, model: Model, world: World, config: TrainConfig, compute: Compute | None = None
+    ) -> None:
         self.model, self.world, self.config, self.steps = model, world, config, config.steps
+        self.compute = compute or Compute()
+        self.share = self.compute.group.share(config.batch_size)
         self._next = -1
         self._stream: Iterator[Batch] = iter(())
 
@@ -99,14 +110,43 @@ class SequenceTraining:
 
     def losses(self, step: int) -> dict[str, Tensor]:
         """The loss of a step and its parts."""
+        if schedule_writing := getattr(self.model.learner, "schedule_writing", None):
+            schedule_writing(step)
+        loss = self._of(self._batch(step)) if self.share else self._of_nothing()
+        return {"loss": loss.total, "naming": loss.naming, "novelty": loss.novelty}
+
+    def _batch(self, step: int) -> Batch:
         config = self.config
         if step != self._next:  # the first step of this process
             self._stream = batches(
-                self.world, config.seed, config.batch_size, start=step, workers=config.workers
+                self.world,
+                config.seed,
+                config.batch_size,
+                start=step,
+                workers=config.workers,
+                share=self.share,
             )
-        batch, self._next = next(self._stream), step + 1
-        if schedule_writing := getattr(self.model.learner, "schedule_writing", None):
-            schedule_writing(step)
-        answers = self.model(batch.images, batch.given, batch.valid, self.world.slots)
-        loss = sequence_loss(answers, batch.target, batch.valid, config.novelty_weight)
-        return {"loss": loss.total, "naming": loss.naming, "novelty": loss.novelty}
+        self._next = step + 1
+        return next(self._stream)
+
+    def _of(self, batch: Batch) -> Loss:
+        """The loss of this process's share of the batch."""
+        here = self.compute.here
+        given, target, valid = here(batch.given), here(batch.target), here(batch.valid)
+        features = self.compute.encode(self.model.encoder, batch.pictures)  # [N, D]
+        placed = features.new_zeros(*valid.shape, features.shape[-1])  # [B, T, D]
+        with part_of(self.share.start, self.config.batch_size):
+            answers = self.model.learner(placed.index_put((valid,), features), given, self.world.slots)
+        return sequence_loss(answers, target, valid, self.config.novelty_weight, self.compute)
+
+    @cached_property
+    def _no_pictures(self) -> Tensor:
+        return self.world.batch([self.world.meetings(self.config.seed, 0)]).images[0, :0]  # [0, C, H, W]
+
+    def _of_nothing(self) -> Loss:
+        """More processes than sequences: take part in what all do together, with no pictures."""
+        over: Tensor = next(p for p in self.model.parameters() if p.requires_grad)
+        if any(getattr(module, "total", None) for module in self.model.encoder.modules()):
+            features = self.compute.encode(self.model.encoder, self._no_pictures)
+            over = features if features.requires_grad else over
+        return no_loss(over, self.config.novelty_weight, self.compute)

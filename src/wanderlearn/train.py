@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -28,27 +28,34 @@ from wanderlearn.checkpoint import Progress, Run, open_run
 from wanderlearn.checkpoint import Stage as StageName
 from wanderlearn.configs import to_json
 from wanderlearn.curves import Curves
+from wanderlearn.distributed import launched, restarted
+from wanderlearn.distributed.compute import Compute
+from wanderlearn.distributed.exchange import GroupBackward
+from wanderlearn.distributed.state import spread_state
+from wanderlearn.double_training import DoublePretraining, lacks_background, pretraining
 from wanderlearn.errors import WanderError
 from wanderlearn.evaluate import gather
 from wanderlearn.feature_training import FeatureTraining
 from wanderlearn.files import digest_of
 from wanderlearn.interrupt import Interrupt, interruptible
-from wanderlearn.metrics import ap, ap_joint, known_accuracy
+from wanderlearn.learners.together import synchronise
+from wanderlearn.metrics import Record, ap, ap_joint, known_accuracy
 from wanderlearn.model import build, take_encoder
 from wanderlearn.optimiser import DivergedError, Optimiser, Trained
-from wanderlearn.pictures.collection import Pictures, Split
+from wanderlearn.pictures.collection import Split
+from wanderlearn.pictures.textures import open_textures
 from wanderlearn.pretrain import Pretraining
 from wanderlearn.progress import bar
 from wanderlearn.schedule import rate_factor, spent
 from wanderlearn.sequence_training import SequenceTraining, TrainConfig
-from wanderlearn.worlds import Roaming, open_pictures
+from wanderlearn.worlds import Collection, open_collection, world_of
 
 if TYPE_CHECKING:
     from wanderlearn.presets import Preset
 
 __all__ = ["Outcome", "train"]
 
-Stage = Pretraining | FeatureTraining | SequenceTraining
+Stage = Pretraining | DoublePretraining | FeatureTraining | SequenceTraining
 
 VALIDATION_SEED: Final = 0
 
@@ -72,21 +79,32 @@ def train(
     *,
     resume: bool = False,
     encoder: Path | None = None,
-    pictures: Callable[[Split], Pictures] | None = None,
+    pictures: Callable[[Split], Collection] | None = None,
+    compute: Compute | None = None,
 ) -> Outcome:
     """Train by a preset in a run folder, or go on with a run that was interrupted.
 
     Ctrl-C and SIGTERM end the current step, save and return. `encoder` is a file of weights whose encoder
     to start with, instead of pretraining one; the seconds that it took count. `pictures` gives the pictures
-    of a split; without it they are those of the preset's world.
+    of a split; without it they are those of the preset's world. `compute` says on which device, and with
+    which other processes: all of them call this, share every batch, and end with the same weights.
     """
-    if encoder is not None:
+    half = encoder is not None and lacks_background(encoder, preset.model)  # the other is still to pretrain
+    if encoder is not None and not half:
         preset = replace(preset, pretrain=None)
     config = preset.train
     spent(0, 0, config.steps, config.minutes)  # a run without a budget is an error now, not later
-    find = pictures or partial(open_pictures, preset.world)
-    seen = {split: find(split) for split in ("train", "val")}
+    compute = replace(compute or Compute(), precision=config.precision)
+    group = compute.group
+    find = pictures or partial(open_collection, preset.world)
+    with group.first_here_before():  # pictures may have to be decoded once for every machine
+        seen = {split: find(split) for split in ("train", "val")}
     identity = to_json(preset) | {"pictures": {split: some.digest for split, some in seen.items()}}
+    if preset.roaming.background is not None:
+        source = preset.roaming.background.textures
+        identity |= {
+            "textures": {split: open_textures(source, some.split).digest for split, some in seen.items()}
+        }
     if encoder is not None:
         identity |= {"encoder": digest_of(encoder)}
     about = {
@@ -97,41 +115,57 @@ def train(
         "seed": config.seed,
     }
     with ExitStack() as stack:
-        run = stack.enter_context(open_run(run_dir, identity, about, resume=resume))
+        opened = open_run(
+            run_dir,
+            identity,
+            about,
+            resume=resume,
+            processes=group.size,
+            launch=launched(),
+            again=restarted(),
+        )
+        run = group.by_first(lambda: stack.enter_context(opened)) or Run(run_dir, about, writes=False)
         interrupt = stack.enter_context(interruptible())
         stack.enter_context(_threads(config.threads))
-        stack.enter_context(torch.random.fork_rng(devices=[]))
+        on_gpu = [compute.device] if compute.device.type == "cuda" else []
+        stack.enter_context(torch.random.fork_rng(devices=on_gpu))
         torch.manual_seed(config.seed)
-        return _Training(preset, run, interrupt, seen["train"], seen["val"]).through(encoder)
+        return _Training(preset, run, interrupt, seen["train"], seen["val"], compute, half).through(encoder)
 
 
 class _Training:
     """One process's part of a run."""
 
     def __init__(
-        self, preset: "Preset", run: Run, interrupt: Interrupt, pictures: Pictures, validation: Pictures
+        self,
+        preset: "Preset",
+        run: Run,
+        interrupt: Interrupt,
+        pictures: Collection,
+        validation: Collection,
+        compute: Compute,
+        half: bool,
     ) -> None:
+        self.half = half
         self.preset, self.config, self.run, self.interrupt = preset, preset.train, run, interrupt
-        self.world = Roaming(pictures, preset.roaming)
-        self.validation = Roaming(validation, preset.roaming)
+        self.compute, self.group, self._all_stop = compute, compute.group, False
+        self.world = world_of(pictures, preset.roaming)
+        self.validation = world_of(validation, preset.roaming)
         self.exam = [
             self.validation.meetings(VALIDATION_SEED, i) for i in range(self.config.validate_sequences)
         ]
-        self.model = build(preset.model)
+        self.model = build(preset.model).to(compute.device)
+        wanted = self.config.sync_batch_norm and self.group.size > 1
+        synchronise(self.model.encoder, self.group.sum if wanted else None)
         self.checkpoint_at = time.monotonic()
-        self.curves = Curves(run.folder) if self.config.tensorboard else None
+        self.curves = Curves(run.folder) if self.config.tensorboard and self.group.first else None
 
     def through(self, encoder: Path | None) -> Outcome:
         """Start or go on, and run to the end or to an interruption."""
-        restored = self.run.restore(self.model)
-        if restored is None:
-            beside: dict[str, Tensor] = {}
-            before = 0.0 if encoder is None else take_encoder(encoder, self.model)
-            first = Progress(self._following(None), total_seconds=before)
-            progress = self.run.save(self.model, first, beside)
-        else:
-            progress, beside = restored
-        while progress.stage != "finished" and not self.interrupt.asked:
+        progress, beside = self._spread(self.group.by_first(lambda: self._start(encoder)))
+        if self.group.size != self.run.processes_before and progress.stage != "finished":
+            self._log(progress, processes=self.group.size)
+        while progress.stage != "finished" and not self._stopping:
             progress, beside = self._live(self._stage(progress.stage), progress, beside)
         status: Literal["finished", "interrupted"] = (
             "finished" if progress.stage == "finished" else "interrupted"
@@ -146,14 +180,49 @@ class _Training:
             best_step=progress.best_step,
         )
 
+    def _start(self, encoder: Path | None) -> tuple[Progress, dict[str, Tensor]]:
+        """The last checkpoint, or a first one."""
+        restored = self.run.restore(self.model)
+        if restored is not None:
+            return restored
+        before = 0.0 if encoder is None else take_encoder(encoder, self.model)
+        first = Progress(self._following(None), total_seconds=before)
+        return self.run.save(self.model, first, {}), {}
+
+    def _spread(
+        self, started: tuple[Progress, dict[str, Tensor]] | None
+    ) -> tuple[Progress, dict[str, Tensor]]:
+        """What the first process starts from, in all of them."""
+        if self.group.size == 1 and started is not None:
+            return started
+        progress, beside = started or (None, {})
+        about = None if progress is None else asdict(progress)
+        about, beside = spread_state(self.group, about, self.model.state_dict().values(), beside)
+        return progress or Progress(**about), beside
+
+    @property
+    def _stopping(self) -> bool:
+        """Whether somebody asked this process to stop, or (as all agreed at the last step) any of them."""
+        return self.interrupt.asked if self.group.size == 1 else self._all_stop
+
+    def _now(self, clock: "_Clock", progress: Progress) -> Progress:
+        """The time by the first process's clock, and whether any is asked to stop: all go by the same."""
+        passed, asked = self.group.numbers(
+            clock.passed() if self.group.first else 0.0, float(self.interrupt.asked)
+        )
+        self._all_stop = asked > 0
+        return clock.at(progress, passed)
+
     def _stage(self, name: StageName) -> Stage:
-        preset, seed = self.preset, self.config.seed
+        preset, seed, compute = self.preset, self.config.seed, self.compute
         if name == "pretrain" and preset.pretrain is not None:
-            return Pretraining(self.model, self.world, preset.pretrain, seed)
+            return pretraining(
+                self.model, self.world, preset.pretrain, seed, compute, only_background=self.half
+            )
         if name == "features" and preset.features is not None:
             weight = self.config.novelty_weight
-            return FeatureTraining(self.model, self.world, preset.features, seed, weight)
-        return SequenceTraining(self.model, self.world, self.config)
+            return FeatureTraining(self.model, self.world, preset.features, seed, weight, compute)
+        return SequenceTraining(self.model, self.world, self.config, compute)
 
     def _following(self, stage: StageName | None) -> StageName:
         """The stage after this one, of those the preset wants."""
@@ -170,15 +239,19 @@ class _Training:
         """Take the steps of one stage, until its budget is spent or somebody interrupts."""
         config, minutes = stage.config, stage.config.minutes
         tensors = stage.tensors()
-        optimiser = Optimiser(tensors, config)
+        backward = None
+        if self.group.size > 1 or self.compute.precision == "float16":
+            backward = GroupBackward(self.compute, self.model.encoder.buffers(), config.batch_size)
+            backward.restore(beside)
+        optimiser = Optimiser(tensors, config, backward)
         self._restore(optimiser, tensors, beside)
         self.model.train()
         clock = _Clock(progress)
         done = False
         seconds_left = 60 * minutes if minutes else None
-        with bar(stage.name, stage.steps or seconds_left) as shown:
+        with bar(stage.name, stage.steps or seconds_left, shown=self.group.first) as shown:
             shown.advance(progress.step if stage.steps else progress.seconds)
-            while not done and not self.interrupt.asked:
+            while not done and not self._stopping:
                 step, before = progress.step, progress.seconds
                 torch.manual_seed(_mixed(self.config.seed, step))
                 factor = rate_factor(
@@ -188,21 +261,23 @@ class _Training:
                 try:
                     norm = optimiser.step(losses["loss"], factor)
                 except DivergedError as error:
-                    raise WanderError(self._diverged(stage.name, step, str(error))) from error
-                progress = clock.at(replace(progress, step=step + 1))
+                    self.group.fail(WanderError(self._diverged(stage.name, step, str(error))))
+                progress = self._now(clock, replace(progress, step=step + 1))
                 numbers = {name: float(value.detach()) for name, value in losses.items()}
-                self._log(progress, **numbers, lr=config.lr * factor, grad_norm=norm)
+                taken = norm if math.isfinite(norm) else None  # None: left out, see `LossScale`
+                self._log(progress, **numbers, lr=config.lr * factor, grad_norm=taken)
                 done = spent(progress.step, progress.seconds, stage.steps, minutes) >= 1
                 validated = False
                 if stage.name != "pretrain" and (done or progress.step % self.config.validate_every == 0):
-                    progress, validated = clock.at(self._validate(progress, numbers["loss"])), True
+                    progress = self._now(clock, self._validate(progress, numbers["loss"]))
+                    validated = True
                     done = done or (isinstance(config, TrainConfig) and _is_stale(progress, config))
                 shown.advance(1 if stage.steps else progress.seconds - before)
                 shown.caption(_caption(stage.name, numbers["loss"], progress))
                 if not done and (validated or self._checkpoint_due()):
-                    progress = self._save(progress, self._state(optimiser, tensors))
+                    progress = self._save(progress, self._state(optimiser, tensors, backward))
         if not done:  # interrupted
-            state = self._state(optimiser, tensors)
+            state = self._state(optimiser, tensors, backward)
             return self._save(progress, state), state
         if stage.name == "pretrain":
             self.run.save_pretrained(self.model, progress)
@@ -219,10 +294,12 @@ class _Training:
             if each.name in beside:
                 each.tensor.data.copy_(beside[each.name])
 
-    def _state(self, optimiser: Optimiser, tensors: list[Trained]) -> dict[str, Tensor]:
+    def _state(
+        self, optimiser: Optimiser, tensors: list[Trained], backward: GroupBackward | None
+    ) -> dict[str, Tensor]:
         own = {id(parameter) for parameter in self.model.parameters()}
         extra = {each.name: each.tensor.detach() for each in tensors if id(each.tensor) not in own}
-        return optimiser.state() | extra
+        return optimiser.state() | extra | (backward.state() if backward else {})
 
     def _save(self, progress: Progress, state: Mapping[str, Tensor]) -> Progress:
         saved = self.run.save(self.model, progress, state)
@@ -234,12 +311,8 @@ class _Training:
 
     def _validate(self, progress: Progress, loss: float) -> Progress:
         """Score the model on the validation sequences; the best so far is kept."""
-        record = gather(self.model, self.validation, self.exam, self.config.batch_size)
-        figures = {
-            "ap": _percent(ap(record)),
-            "ap_joint": _percent(ap_joint(record)),
-            "known_accuracy": _percent(known_accuracy(record)),
-        }
+        record = gather(self.model, self.validation, self.exam, self.config.batch_size, group=self.group)
+        figures = self.group.from_first(_figures(record) if self.group.first else None)
         self._log(progress, validation=figures)
         found = figures["ap"]
         better = found is not None and (progress.best_ap is None or found > progress.best_ap)
@@ -248,7 +321,7 @@ class _Training:
             self.run.save_best(self.model, progress)
         else:
             progress = replace(progress, stale=progress.stale + 1)
-        if not sys.stderr.isatty():  # where no bar is shown
+        if self.group.first and not sys.stderr.isatty():  # where no bar is shown
             shown = "-" if found is None else f"{found:.2f}"
             print(
                 f"step {progress.step}  loss {loss:.4f}  validation AP {shown}  "
@@ -276,8 +349,10 @@ class _Clock:
     def __init__(self, progress: Progress) -> None:
         self.before, self.start = progress, time.monotonic()
 
-    def at(self, progress: Progress) -> Progress:
-        passed = time.monotonic() - self.start
+    def passed(self) -> float:
+        return time.monotonic() - self.start
+
+    def at(self, progress: Progress, passed: float) -> Progress:
         return replace(
             progress,
             seconds=self.before.seconds + passed,
@@ -287,6 +362,14 @@ class _Clock:
 
 def _is_stale(progress: Progress, config: TrainConfig) -> bool:
     return config.patience is not None and progress.stale >= config.patience
+
+
+def _figures(record: Record) -> dict[str, float | None]:
+    return {
+        "ap": _percent(ap(record)),
+        "ap_joint": _percent(ap_joint(record)),
+        "known_accuracy": _percent(known_accuracy(record)),
+    }
 
 
 def _percent(fraction: float) -> float | None:

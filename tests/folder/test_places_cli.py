@@ -16,7 +16,7 @@ from wanderlearn.learners.vectors import VectorsConfig
 from wanderlearn.model import about_model, load_model
 from wanderlearn.places import model_for
 from wanderlearn.presets import METHOD_PRESETS, METHODS
-from wanderlearn.worlds import open_world, read_manifest
+from wanderlearn.worlds import RoamingConfig, open_world, read_manifest
 
 SMALL = ["--roaming.environments", "3", "--roaming.classes", "9", "--roaming.length", "30",
          "--roaming.per-class", "4"]  # fmt: skip
@@ -61,6 +61,7 @@ def test_sample_gives_statistics_a_picture_and_a_manifest(
     manifest = read_manifest(Path("m.npz"))
     again = open_world(world, "test", manifest.config)
     assert manifest.pictures == "folder-mine"
+    assert isinstance(manifest.config, RoamingConfig)
     assert manifest.config.occlusion == 0
     for sequence in manifest.sequences:
         assert (again.meetings(0, sequence.index).picture == sequence.picture).all()

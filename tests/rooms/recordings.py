@@ -6,7 +6,7 @@ from pathlib import Path
 from wanderlearn.rooms import Home, Renderer
 from wanderlearn.rooms.recording import RecordConfig, begin, record_world
 
-TINY = RecordConfig(frames=72, width=40, height=30, per_file=6, light=False)
+TINY = RecordConfig(frames=72, width=40, height=30, per_file=8, light=False)
 
 
 def record_tiny(folder: Path, home: Home, config: RecordConfig = TINY) -> Path:

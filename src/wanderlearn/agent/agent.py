@@ -1,13 +1,14 @@
 """The live agent: looks at one picture at a time, says a name or "new", and learns what it is told."""
 
 import logging
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from wanderlearn.agent.answer import Answer, Explanation, Neighbour
 from wanderlearn.agent.changes import Change, Forget, Merge, Rename, Tell, Undo
@@ -20,7 +21,6 @@ from wanderlearn.agent.names import Names, as_label
 from wanderlearn.agent.saving import Saved, open_agent_file, save_agent_file
 from wanderlearn.calibration import Calibration, shipped_calibration
 from wanderlearn.errors import WanderError
-from wanderlearn.learners.encoders import Conv4
 from wanderlearn.model import Model
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ class Agent:
         """What the weights are called."""
         self.notes: tuple[str, ...] = ()
         """What `open` had to say, such as that the end of a journal was torn."""
-        self._encoder = model.encoder.frozen() if isinstance(model.encoder, Conv4) else model.encoder
+        freeze = getattr(model.encoder, "frozen", None)
+        self._encoder: Callable[[Tensor], Tensor] = model.encoder if freeze is None else freeze()
         self._token = object()
         self._life = Life(live_memory(model.learner), Names())
         self._home: Path | None = None  # where this agent was opened or saved

@@ -26,6 +26,7 @@ MOST_PIXELS: Final = 50_000_000  # of a picture from a file or from PIL: a decom
 FULL: Final = {np.dtype(np.uint8): 255.0, np.dtype(np.uint16): 65535.0, np.dtype(np.bool_): 1.0}
 LARGEST: Final = 1e9  # of a number in a feature vector
 SIDES: Final = (1, 3, 4)  # channels: grey, colour, colour with transparency
+BESIDE: Final = 2  # a drawing, and a background in a channel of its own
 
 
 def feature_or_pixels(
@@ -53,7 +54,8 @@ def feature_or_pixels(
         )
     if values.ndim == 1:
         return _feature(values, features), None
-    return None, _square(_in_order(values, channels_first), size, channels, ink, "The picture")
+    in_order = _in_order(values, channels_first, (*SIDES, channels))
+    return None, _square(in_order, size, channels, ink, "The picture")
 
 
 def _feature(values: Any, features: int) -> Floats:
@@ -116,12 +118,12 @@ def _of_pil(picture: Image.Image, size: int) -> Any:
     return values if values.ndim == 3 else values[..., None]
 
 
-def _in_order(values: Any, channels_first: bool) -> Any:
+def _in_order(values: Any, channels_first: bool, sides: tuple[int, ...] = SIDES) -> Any:
     """[H, W, C] from [H, W], [H, W, C] or [C, H, W]; for three ways to read it, by what is usual."""
     if values.ndim == 2:
         return values[..., None]
     if values.ndim == 3:
-        first, last = values.shape[0] in SIDES, values.shape[2] in SIDES
+        first, last = values.shape[0] in sides, values.shape[2] in sides
         if first and (channels_first or not last):
             return np.moveaxis(values, 0, 2)
         if last:
@@ -159,6 +161,13 @@ def _square(values: Any, size: int, channels: int, ink: Ink, what: str) -> Float
 
 
 def _with_channels(values: Floats, channels: int) -> Floats:
+    if values.shape[2] == channels:
+        return values
+    if channels == BESIDE:
+        raise WanderError(
+            "This learner looks at two channels, a drawing and what lies behind it. Give an array [H, W, 2] "
+            "or [2, H, W]: bright strokes on black, and the background inverted, as in its world."
+        )
     if values.shape[2] == 4:  # what is transparent is paper: white
         colour, opaque = values[..., :3], values[..., 3:]
         values = colour * opaque + (1 - opaque)

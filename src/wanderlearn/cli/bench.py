@@ -22,6 +22,7 @@ BENCHES = {
     "step": "one live meeting over the encoder on one picture, and how it grows with classes",
     "rooms": "frames of a home drawn per second on one core, and how many ids a ray cast agrees with",
     "agent": "look and tell of a live agent, over the encoder and at 100,000 classes, on one thread",
+    "distributed": "training by two processes of one thread over one, on the same batch (two idle cores)",
 }
 
 
@@ -29,17 +30,19 @@ BENCHES = {
 class Command:
     """Measure speed, as ratios taken in one run: the encoder is the floor everything is measured by.
 
-    sampler, encoder, train, evaluate, step, rooms and agent; without a name, all of them (some minutes).
+    sampler, encoder, train, evaluate, step, rooms, agent and distributed; without a name, all of them (some
+    minutes).
     Pictures are random pixels, so nothing needs to be downloaded. Leave the machine alone meanwhile.
 
     Examples:
       wander bench sampler
       wander bench train --learner protonet --json -
+      wander bench distributed --json -
       wander bench --json bench.json
     """
 
     name: tyro.conf.Positional[str] = "all"
-    """sampler, encoder, train, evaluate, step, rooms, agent or all."""
+    """sampler, encoder, train, evaluate, step, rooms, agent, distributed or all."""
     learner: tuple[str, ...] = ()
     """For train: measure these too (protonet, matchingnet, imp, lstm, dnc, oml-u, oml-u-plus, wayfarer)."""
     threads: int | None = None

@@ -45,9 +45,9 @@ class Command:
         print("Making the embedded world (procedural handwriting; kept for next time) ...", file=sys.stderr)
         from wanderlearn.evaluate import gather
         from wanderlearn.shipped import demo_learners
-        from wanderlearn.worlds import RoamingConfig, draw_manifest, open_world
+        from wanderlearn.worlds import RoamingConfig, draw_manifest, open_roaming
 
-        world = open_world("glyphs", "test", RoamingConfig(semi=self.semi))
+        world = open_roaming("glyphs", "test", RoamingConfig(semi=self.semi))
         manifest = draw_manifest(world, self.seed, self.sequences)
         records = {}
         for name, model in demo_learners().items():

@@ -12,16 +12,18 @@ from rich.console import Console
 from rich.table import Table
 
 from wanderlearn.cli.output import put_json
-from wanderlearn.cli.process import ProcessOptions
+from wanderlearn.cli.process import Behind, ProcessOptions, with_background
 from wanderlearn.errors import WanderError
 
 if TYPE_CHECKING:
+    from wanderlearn.distributed import Group
     from wanderlearn.evaluate import Origin
     from wanderlearn.model import Model
-    from wanderlearn.worlds import Manifest, Roaming
+    from wanderlearn.worlds import Manifest, World
 
 __all__ = ["Command"]
 
+DEFAULT_SEQUENCES = 2000
 OFFLINE = "offline-lr"  # the learner of a result with --offline
 
 
@@ -30,7 +32,8 @@ class Command:
     """Score a trained learner on sequences it has never seen.
 
     Without --world, --semi and --supervised, on the kind of world it was trained in. The result of a run
-    folder is also written into that folder, as result-WORLD-SPLIT.json.
+    folder is also written into that folder, as result-WORLD-SPLIT.json. Under torchrun the processes share
+    the sequences, and the figures are the same (docs/scaling.md).
 
     Examples:
       wander evaluate runs/cpm-omniglot
@@ -39,22 +42,29 @@ class Command:
       wander evaluate runs/other --compare mine.npz
       wander evaluate protonet-glyphs --offline --sequences 200
       wander evaluate runs/protonet-mine --world folder:my/pictures --sequences 200
+      wander evaluate runs/cpm-mine --world 'folder:other?size=64' --encoder mine.py:encode
     """
 
     learner: tyro.conf.Positional[str]
     """A run folder (its best weights), a .safetensors file, or the name of weights in the package."""
     world: str | None = None
-    """glyphs, omniglot or a place of yours such as folder:PATH (default: where it was trained)."""
+    """glyphs, omniglot or a place of yours such as folder:PATH or rooms:PATH (default: where it was
+    trained)."""
     split: str = "test"
     """train, val or test."""
-    sequences: int = 2000
-    """How many sequences."""
+    sequences: int | None = None
+    """How many sequences (default: 2000; of walks through rooms one pass over all of them)."""
     semi: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Hide most labels of frequent classes (default: as it was trained)."""
     supervised: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Tell every label (default: as it was trained)."""
     shuffle: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Destroy temporal context by shuffling each sequence (the paper's control)."""
+    background: Behind | None = None
+    """What lies behind the pictures: none, textures as a channel, or as an overlay (default: as it was
+    trained; docs/context.md)."""
+    textures: str | None = None
+    """Where textures come from: procedural, photos, a folder or a .zip (default: as it was trained)."""
     seed: int = 0
     """Sequence i of a seed is always the same."""
     offline: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -70,16 +80,30 @@ class Command:
     """Write the raw answers to this .npz file, to compare another learner with later."""
     compare: Path | None = None
     """Compare with these answers of another learner to the same sequences (paired bootstrap)."""
+    encoder: str | None = None
+    """Encode the pictures of --world by an encoder of your own first, MODULE:CALLABLE or FILE.py:CALLABLE, as
+    in training (what a run was trained on, it finds without)."""
     source: Annotated[Path | None, tyro.conf.arg(name="from")] = None
     """Folder with the original files (omniglot)."""
+    device: str = "cpu"
+    """What to compute with: cpu, cuda (under torchrun a GPU for every process), cuda:N, or auto."""
     roaming: ProcessOptions = field(default_factory=ProcessOptions)
 
     def run(self) -> None:
         """Load, evaluate, show."""
         self._check()
+        from wanderlearn.distributed import joined
+        from wanderlearn.distributed.compute import backend_for
+
+        with joined(backend_for(self.device)) as group:
+            self._evaluate(group)
+
+    def _evaluate(self, group: Group) -> None:
         from wanderlearn.answers import METRICS, compare, read_answers, write_answers
-        from wanderlearn.evaluate import evaluate_with_answers, offline_reference
+        from wanderlearn.distributed.compute import choose_device
+        from wanderlearn.evaluate import evaluate_with_answers, gather, offline_reference
         from wanderlearn.model import about_model, load_model
+        from wanderlearn.pictures.glyphs import draw_together
         from wanderlearn.progress import track
         from wanderlearn.results import write_result
         from wanderlearn.shipped import find_weights
@@ -90,10 +114,17 @@ class Command:
         origin = _origin(model, about, run, weights)
         if self.offline:
             model, origin = offline_reference(model), replace(origin, learner=OFFLINE)
+        model.to(choose_device(self.device, group.local_rank))
         other = None if self.compare is None else read_answers(self.compare)
-        world, manifest = self._sequences(model, about)
+        if (self.world or about.get("world")) == "glyphs" and self.manifest is None:
+            draw_together(group)
+        with group.first_here_before():  # pictures may have to be decoded once for every machine
+            world, manifest = self._sequences(model, about)
+        if not group.first:  # one counts, shows and writes
+            gather(model, world, manifest.sequences, self.batch_size, group=group)
+            return
         result, answers = evaluate_with_answers(
-            model, world, manifest, self.batch_size, origin=origin, progress=True
+            model, world, manifest, self.batch_size, origin=origin, progress=True, group=group
         )
         if self.offline:
             answers = replace(answers, name=_whose(result))
@@ -105,7 +136,7 @@ class Command:
             write_answers(self.answers, answers)
         if run is not None:
             kind = "-semi" * manifest.config.semi + "-shuffle" * manifest.config.shuffle
-            kind += "-offline" * self.offline
+            kind += "-offline" * self.offline + "-transductive" * ("transductive" in result)
             kept = run / f"result-{manifest.pictures}-{manifest.split}{kind}.json"
             write_result(kept, result)
             print(f"written to {kept}", file=sys.stderr)
@@ -115,7 +146,7 @@ class Command:
 
     def _check(self) -> None:
         for name in ("sequences", "batch_size"):
-            if getattr(self, name) < 1:
+            if (value := getattr(self, name)) is not None and value < 1:
                 raise WanderError(
                     f"--{name.replace('_', '-')} must be at least 1, not {getattr(self, name)}."
                 )
@@ -126,11 +157,18 @@ class Command:
         if self.answers is not None and self.answers.suffix != ".npz":
             raise WanderError(f"Answers go into a file that ends in .npz, not {self.answers.name}.")
 
-    def _sequences(self, model: Model, about: dict[str, Any]) -> tuple[Roaming, Manifest]:
+    def _sequences(self, model: Model, about: dict[str, Any]) -> tuple[World, Manifest]:
         """What to evaluate on: the manifest, or what the options and the weights themselves say."""
         from wanderlearn.pictures.address import is_address
-        from wanderlearn.places import at_place, check_seen, place_roaming
-        from wanderlearn.worlds import RoamingConfig, draw_manifest, open_pictures, open_world, read_manifest
+        from wanderlearn.places import at_place, check_seen, place_process, trained_background
+        from wanderlearn.worlds import (
+            RoamingConfig,
+            draw_manifest,
+            open_collection,
+            open_world,
+            read_manifest,
+        )
+        from wanderlearn.worlds.named import default_process
 
         trained = about.get("world")
         if self.manifest is not None:
@@ -144,22 +182,44 @@ class Command:
                 raise WanderError(
                     f"{self.manifest} is a manifest of {manifest.pictures}, not of {self.world}."
                 )
-            pictures = open_pictures(where, manifest.split, self.source)
-            check_seen(model.config, pictures)
+            pictures = open_collection(where, manifest.split, self.source)
+            check_seen(model.config, pictures, manifest.config.background)
             return manifest.world(pictures), manifest
-        name = self.world or trained
+        name = self._encoded(model) or self.world or trained
         if not isinstance(name, str):
             raise WanderError(
                 f"{self.learner} does not say which world it was trained in. Name one with --world."
             )
-        base = RoamingConfig()
+        base = default_process(name)
         if is_address(name):
-            name, base = at_place(name, model.config), place_roaming(about)
+            name, base = at_place(name, model.config), place_process(name, about)
         semi = self.semi or (bool(about.get("semi")) and not self.supervised)
         config = replace(self.roaming.applied(base), semi=semi, shuffle=self.shuffle)
+        if isinstance(config, RoamingConfig):
+            config = replace(config, background=trained_background(about))
+        config = with_background(config, self.background, self.textures)
         world = open_world(name, self.split, config, self.source)
-        check_seen(model.config, world.pictures)
-        return world, draw_manifest(world, self.seed, self.sequences)
+        check_seen(model.config, world.pictures, config.background)
+        usual: int = getattr(world, "once", DEFAULT_SEQUENCES)
+        return world, draw_manifest(world, self.seed, usual if self.sequences is None else self.sequences)
+
+    def _encoded(self, model: Model) -> str | None:
+        """The vectors of --world by --encoder."""
+        if self.encoder is None:
+            return None
+        from wanderlearn.learners.vectors import VectorsConfig
+        from wanderlearn.pictures.address import is_address, read_address
+        from wanderlearn.places import encoded_place
+
+        if self.world is None:
+            raise WanderError("--encoder needs --world: whose pictures should it see?")
+        if not isinstance(model.config.encoder, VectorsConfig):
+            raise WanderError(
+                f"{self.learner} has an encoder of its own and takes no other's vectors. Train a learner on "
+                "them first: wander train cpm --world folder:PATH --encoder MODULE:CALLABLE."
+            )
+        place = str(read_address(self.world).with_absolute_path()) if is_address(self.world) else self.world
+        return encoded_place(place, self.encoder, self.source)
 
 
 def _whose(result: dict[str, Any]) -> str:
@@ -194,6 +254,7 @@ def _show(result: dict[str, Any]) -> None:
     metrics, console = result["metrics"], Console(highlight=False)
     labels = "few labels" if result["semi"] else "all labels"
     shuffled = ", shuffled" if result["shuffle"] else ""
+    shuffled += ", transductive" if "transductive" in result else ""
     console.print(
         f"[bold]{_whose(result)}[/bold] on {result['sequences']} sequences of "
         f"{result['world']}/{result['split']}, {labels}{shuffled} (manifest {result['manifest_sha256'][:12]})"

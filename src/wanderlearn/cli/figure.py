@@ -3,98 +3,42 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import tyro
 from rich.console import Console
 from rich.table import Table
 
-from wanderlearn.cli.output import put_json
+from wanderlearn.cli.figure_context import Context
+from wanderlearn.cli.figure_options import FigureSetting, FigureWorld, at_least
+from wanderlearn.cli.figure_rooms import RoomsWalk
 from wanderlearn.errors import WanderError
 
 if TYPE_CHECKING:
     from wanderlearn.figures.curve import Curve
-    from wanderlearn.figures.learners import Loaded
-    from wanderlearn.worlds import Meetings, Roaming
+    from wanderlearn.worlds import Meetings, World
 
-__all__ = ["FIGURES", "Answers", "Calibration", "Controls", "Embedding", "Growth", "OverTime", "main"]
+__all__ = [
+    "FIGURES",
+    "Answers",
+    "Calibration",
+    "Context",
+    "Controls",
+    "Embedding",
+    "Growth",
+    "OverTime",
+    "RoomsControls",
+    "RoomsWalk",
+    "main",
+]
 
 SETTINGS = {"Supervised": False, "Semi-supervised": True}
 
 
 @dataclass(frozen=True)
-class _World:
-    """Which sequences, and where the figure goes."""
-
-    world: str | None = None
-    """glyphs or omniglot (default: where the first learner was trained)."""
-    split: str = "test"
-    """train, val or test."""
-    seed: int = 0
-    """Sequence i of a seed is always the same."""
-    out: Path | None = None
-    """The file to draw: .png, .svg or .pdf (default: figure-NAME.png)."""
-    json: str | None = None
-    """Write the numbers behind the figure as JSON to this file, or to standard output for -."""
-    source: Annotated[Path | None, tyro.conf.arg(name="from")] = None
-    """Folder with the original files (omniglot)."""
-
-    def path(self, name: str) -> Path:
-        """Where the figure goes, after checking what can be checked before the work."""
-        from wanderlearn.figures.style import canvas, check_name
-
-        path = self.out or Path(f"figure-{name}.png")
-        check_name(path)
-        if not 0 <= self.seed < 2**63:
-            raise WanderError(f"--seed must be between 0 and 2^63 - 1, not {self.seed}.")
-        with canvas(1, 1):  # is matplotlib here? better asked before the work than after it
-            return path
-
-    def open(self, learners: Sequence[Loaded], *, semi: bool) -> Roaming:
-        """The world by name, or the one all the learners were trained in."""
-        from wanderlearn.worlds import RoamingConfig, open_world
-
-        trained = {str(one.about["world"]) for one in learners if "world" in one.about}
-        if self.world is None and len(trained) != 1:
-            found = f"in {' and '.join(sorted(trained))}" if trained else "nobody knows where"
-            raise WanderError(f"These learners were trained {found}. Name one world with --world.")
-        return open_world(self.world or trained.pop(), self.split, RoamingConfig(semi=semi), self.source)
-
-    def where(self, world: Roaming) -> str:
-        """The world in words."""
-        return f"{world.pictures.name} {world.pictures.split}"
-
-    def finish(self, name: str, path: Path, learners: Sequence[Loaded], numbers: dict[str, Any]) -> None:
-        """Give the numbers out, and say where the figure is."""
-        head = {"format": 1, "kind": "figure", "figure": name, "split": self.split, "seed": self.seed}
-        head["learners"] = [
-            {"learner": one.given, "name": one.name, "weights_sha256": one.sha256} for one in learners
-        ]
-        put_json(head | numbers, self.json)
-        print(f"written to {path}", file=sys.stderr)
-
-
-@dataclass(frozen=True)
-class _Setting(_World):
-    """One setting: as the first learner was trained, or as told."""
-
-    semi: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Hide most labels of frequent classes (default: as the first learner was trained)."""
-    supervised: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Tell every label (default: as the first learner was trained)."""
-
-    def is_semi(self, learners: Sequence[Loaded]) -> bool:
-        """Whether labels are hidden."""
-        if self.semi and self.supervised:
-            raise WanderError("--semi hides labels and --supervised tells all of them: choose one.")
-        return self.semi or (bool(learners[0].about.get("semi")) and not self.supervised)
-
-
-@dataclass(frozen=True)
-class OverTime(_World):
+class OverTime(FigureWorld):
     """Accuracy on known classes as a sequence goes on, in both settings, beside offline logistic regression.
 
     Examples:
@@ -120,8 +64,8 @@ class OverTime(_World):
         from wanderlearn.figures.learners import load_learners
         from wanderlearn.figures.over_time import accuracy_curve, draw_over_time
 
-        _at_least(1, sequences=self.sequences, window=self.window)
-        _at_least(0, offline_sequences=self.offline_sequences)
+        at_least(1, sequences=self.sequences, window=self.window)
+        at_least(0, offline_sequences=self.offline_sequences)
         path = self.path("over-time")
         supervised = load_learners(self.learners)
         semi = load_learners(self.semi_learners) if self.semi_learners else supervised
@@ -162,7 +106,7 @@ class OverTime(_World):
 
 
 @dataclass(frozen=True)
-class Embedding(_Setting):
+class Embedding(FigureSetting):
     """One sequence as each learner's memory sees it, flattened by t-SNE and coloured by environment.
 
     Examples:
@@ -180,7 +124,7 @@ class Embedding(_Setting):
         from wanderlearn.figures.embedding import NEIGHBOURS, draw_embedding, embed
         from wanderlearn.figures.learners import load_learners
 
-        _at_least(0, sequence=self.sequence)
+        at_least(0, sequence=self.sequence)
         path, learners = self.path("embedding"), load_learners(self.learners)
         world = self.open(learners, semi=self.is_semi(learners))
         m = world.meetings(self.seed, self.sequence)
@@ -202,7 +146,7 @@ class Embedding(_Setting):
 
 
 @dataclass(frozen=True)
-class Controls(_Setting):
+class Controls(FigureSetting):
     """What CPM's RNN controls as a sequence goes on: thresholds, temperatures, and how much context it adds.
 
     Examples:
@@ -210,6 +154,7 @@ class Controls(_Setting):
       wander figure controls runs/cpm-omniglot-semi --sequences 500
     """
 
+    figure: ClassVar = "controls"
     learner: tyro.conf.Positional[str] = "cpm-glyphs"
     """A run folder, a .safetensors file, or the name of weights in the package; a CPM."""
     sequences: int = 200
@@ -221,8 +166,8 @@ class Controls(_Setting):
         from wanderlearn.figures.curve import to_lists
         from wanderlearn.figures.learners import load_learners
 
-        _at_least(1, sequences=self.sequences)
-        path, learners = self.path("controls"), load_learners([self.learner])
+        at_least(1, sequences=self.sequences)
+        path, learners = self.path(self.figure), load_learners([self.learner])
         world = self.open(learners, semi=self.is_semi(learners))
         meetings = [world.meetings(self.seed, i) for i in range(self.sequences)]
         curves = control_curves(learners[0].model, world, meetings)
@@ -236,11 +181,24 @@ class Controls(_Setting):
             "sequences": self.sequences,
             "curves": {name: to_lists(curve) for name, curve in curves.items()},
         }
-        self.finish("controls", path, learners, numbers)
+        self.finish(self.figure, path, learners, numbers)
 
 
 @dataclass(frozen=True)
-class Growth(_World):
+class RoomsControls(Controls):
+    """As `controls`, of a CPM that was trained on recorded walks through rooms.
+
+    Examples:
+      wander figure rooms-controls runs/cpm-rooms-small-semi
+    """
+
+    figure: ClassVar = "rooms-controls"
+    learner: tyro.conf.Positional[str] = "runs/cpm-rooms-small"
+    """A run folder or a .safetensors file; a CPM."""
+
+
+@dataclass(frozen=True)
+class Growth(FigureWorld):
     """How many classes there are to know as a sequence goes on, in both settings. Needs no learner.
 
     Examples:
@@ -257,13 +215,15 @@ class Growth(_World):
         """Draw sequences, count, draw."""
         from wanderlearn.figures.curve import to_lists
         from wanderlearn.figures.growth import classes_met, classes_named, draw_growth, growth_curve
-        from wanderlearn.worlds import RoamingConfig, open_world
+        from wanderlearn.worlds import open_world
+        from wanderlearn.worlds.named import default_process
 
-        _at_least(1, sequences=self.sequences)
+        at_least(1, sequences=self.sequences)
         path = self.path("growth")
         named: dict[bool, list[Any]] = {}
         for hides in SETTINGS.values():
-            world = open_world(self.world or "glyphs", self.split, RoamingConfig(semi=hides), self.source)
+            process = replace(default_process(self.world or "glyphs"), semi=hides)
+            world = open_world(self.world or "glyphs", self.split, process, self.source)
             meetings = [world.meetings(self.seed, i) for i in range(self.sequences)]
             named[hides] = [classes_named(m) for m in meetings]
         curves = {
@@ -284,7 +244,7 @@ class Growth(_World):
 
 
 @dataclass(frozen=True)
-class Answers(_Setting):
+class Answers(FigureSetting):
     """One sequence with what a learner said at every meeting, its mistakes marked.
 
     Examples:
@@ -303,9 +263,9 @@ class Answers(_Setting):
         from wanderlearn.figures.learners import load_learners
         from wanderlearn.worlds import NEW, UNLABELED
 
-        _at_least(0, sequence=self.sequence)
+        at_least(0, sequence=self.sequence)
         path, learners = self.path("answers"), load_learners([self.learner])
-        world = self.open(learners, semi=self.is_semi(learners))
+        world = self.open_roaming(learners, semi=self.is_semi(learners))
         m = world.meetings(self.seed, self.sequence)
         found = said(learners[0].model, world, m)
         draw_answers(path, learners[0].name, world, m, found)
@@ -326,7 +286,7 @@ class Answers(_Setting):
 
 
 @dataclass(frozen=True)
-class Calibration(_Setting):
+class Calibration(FigureSetting):
     """How far confidences can be trusted: what they promise, and the errors among the labels one accepts.
 
     Examples:
@@ -345,7 +305,7 @@ class Calibration(_Setting):
         from wanderlearn.figures.calibration import draw_calibration, to_numbers, trust_of
         from wanderlearn.figures.learners import load_learners
 
-        _at_least(1, sequences=self.sequences)
+        at_least(1, sequences=self.sequences)
         path, learners = self.path("calibration"), load_learners(self.learners)
         world = self.open(learners, semi=self.is_semi(learners))
         meetings = [world.meetings(self.seed, i) for i in range(self.sequences)]
@@ -360,13 +320,17 @@ class Calibration(_Setting):
         self.finish("calibration", path, learners, numbers)
 
 
-FIGURES: Mapping[str, tuple[type[OverTime | Embedding | Controls | Growth | Answers | Calibration], str]] = {
+Figure = OverTime | Embedding | Controls | Growth | Answers | Calibration | Context | RoomsWalk
+FIGURES: Mapping[str, tuple[type[Figure], str]] = {
     "over-time": (OverTime, "accuracy as a sequence goes on, both settings, beside offline LR"),
     "embedding": (Embedding, "one sequence in the learners' feature spaces (t-SNE), by environment"),
     "controls": (Controls, "CPM's thresholds, temperatures and context over time"),
     "growth": (Growth, "how many classes have been met and named over time"),
     "answers": (Answers, "one sequence of pictures with what a learner said"),
     "calibration": (Calibration, "confidences against the truth, and the errors among accepted labels"),
+    "rooms-walk": (RoomsWalk, "a walk through rooms with what is met, told and said"),
+    "rooms-controls": (RoomsControls, "the same as controls, in rooms"),
+    "context": (Context, "what spatial and temporal cues are worth, from results"),
 }
 
 
@@ -392,17 +356,11 @@ def _overview() -> None:
         table.add_row(f"wander figure {name}", about)
     console.print(table)
     console.print(
-        "\nEach takes learners, --out FILE.png|.svg|.pdf and --json; see wander figure NAME --help."
+        "\nMost take learners, all --out FILE.png|.svg|.pdf and --json; see wander figure NAME --help."
     )
 
 
-def _at_least(least: int, **options: int) -> None:
-    for name, value in options.items():
-        if value < least:
-            raise WanderError(f"--{name.replace('_', '-')} must be at least {least}, not {value}.")
-
-
-def _sequence_numbers(world: Roaming, m: Meetings) -> dict[str, Any]:
+def _sequence_numbers(world: World, m: Meetings) -> dict[str, Any]:
     return {
         "world": world.pictures.name,
         "semi": world.config.semi,

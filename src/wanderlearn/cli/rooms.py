@@ -88,7 +88,8 @@ class Record:
     Every home gives h5 files with up to 200 frames each (pictures and instance ids as PNG) and JSON files
     that say what is met in each frame. Each file is written whole or not at all: a recording that was
     stopped or killed goes on where it was when the same command is given again. The files do not depend on
-    the number of processes. `wander rooms stats DIR` counts what was recorded.
+    the number of processes, also under torchrun, which shares the homes out (docs/scaling.md).
+    `wander rooms stats DIR` counts what was recorded.
 
     Examples:
       wander rooms record --worlds 12 --frames 600 --out my/rooms
@@ -105,14 +106,18 @@ class Record:
     """Which homes: no home is in two splits."""
     walks: int = 1
     """Walks through every home."""
-    processes: int = 2
-    """How many homes are recorded at once, each by a process of its own."""
+    processes: int | None = None
+    """How many homes are recorded at once, each by a process of its own (default: 2; under torchrun 1 in each
+    of its processes)."""
     seed: int = 0
     """Another seed gives another ninety homes."""
     reduced: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Draw at 800 x 600 and shrink to 160 x 120, as the paper's frames were made; several times slower."""
-    edge: float = 0.15
-    """The middle of an object that is met is not in this part of the frame at each side."""
+    edge: float = 0.05
+    """The middle of an object that is met is not in this part of the frame at each side (the paper: 0.15)."""
+    capped: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """At most 1 to 9 objects of a frame are met, drawn for every frame, as in the paper's recording (whose
+    homes are fuller than ours)."""
     any_room: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Objects of other rooms, seen through a door, are met too; in the paper's recording they are not."""
     json: str | None = None
@@ -120,6 +125,7 @@ class Record:
 
     def run(self) -> None:
         """Record what is missing."""
+        from wanderlearn.distributed import joined
         from wanderlearn.rooms.home import world_seeds
         from wanderlearn.rooms.recorder import record_worlds
         from wanderlearn.rooms.recording import RecordConfig
@@ -139,9 +145,14 @@ class Record:
             reduced=self.reduced,
             edge=self.edge,
             any_room=self.any_room,
+            capped=self.capped,
         )
         folder = self.out / self.split
-        done = record_worlds(seeds[:worlds], folder, config, self.processes)
+        with joined() as group:
+            processes = self.processes if self.processes is not None else 2 if group.size == 1 else 1
+            done = record_worlds(seeds[:worlds], folder, config, processes, group)
+        if not group.first:
+            return
         walks = [walked for each in done.values() for walked in each]
         told = {
             "folder": str(folder),

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from wanderlearn.cli.output import put_json
-from wanderlearn.cli.process import ProcessOptions
+from wanderlearn.cli.process import Behind, ProcessOptions, with_background
 from wanderlearn.errors import WanderError
 
 __all__ = ["Command"]
@@ -24,6 +24,7 @@ class Command:
       wander sample glyphs --png meetings.png
       wander sample omniglot --split test --semi --count 2000 --json -
       wander sample omniglot --split test --count 2000 --manifest test.npz
+      wander sample glyphs --background channel --shuffle --png spatial.png
       wander sample folder:my/pictures --png mine.png
       wander sample 'folder:my/pictures?size=32,channels=1,least=6' --roaming.environments 3
     """
@@ -37,6 +38,11 @@ class Command:
     """Hide most labels of frequent classes (the semi-supervised setting)."""
     shuffle: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Destroy temporal context by shuffling each sequence (the paper's control)."""
+    background: Behind | None = None
+    """Put textures behind the pictures, one kind for each environment: a spatial cue (docs/context.md). They
+    come as a channel of their own, or with the drawing on them as an overlay (default: none)."""
+    textures: str | None = None
+    """Where textures come from: procedural (default), photos (in WANDERLEARN_DATA), a folder or a .zip."""
     count: int = 100
     """How many sequences."""
     seed: int = 0
@@ -59,13 +65,13 @@ class Command:
             raise WanderError(f"--count must be at least 1, not {self.count}.")
         if not 0 <= self.seed < 2**63:
             raise WanderError(f"--seed must be between 0 and 2^63 - 1, not {self.seed}.")
-        from wanderlearn.pictures.address import is_address
         from wanderlearn.progress import track
-        from wanderlearn.worlds import RoamingConfig, draw_manifest, open_world, statistics, write_manifest
-        from wanderlearn.worlds.named import PLACE_ROAMING
+        from wanderlearn.worlds import Roaming, draw_manifest, open_world, statistics, write_manifest
+        from wanderlearn.worlds.named import default_process
 
-        base = PLACE_ROAMING if is_address(self.world) else RoamingConfig()
+        base = default_process(self.world)
         config = replace(self.roaming.applied(base), semi=self.semi, shuffle=self.shuffle)
+        config = with_background(config, self.background, self.textures)
         world = open_world(self.world, self.split, config, self.source)
         drawn = track(range(self.count), "drawing sequences", self.count)
         numbers = statistics((world.meetings(self.seed, i) for i in drawn), world.pictures)
@@ -79,7 +85,11 @@ class Command:
             manifest = draw_manifest(world, self.seed, self.count)
             write_manifest(self.manifest, manifest)
             print(f"{self.manifest}: {self.count} sequences, SHA-256 {manifest.sha256}", file=sys.stderr)
-        if self.png is not None:
+        if self.png is not None and not isinstance(world, Roaming):
+            raise WanderError(
+                "Walks are drawn with what a learner says: wander figure rooms-walk RUN --out walk.png."
+            )
+        if self.png is not None and isinstance(world, Roaming):
             from wanderlearn.report.sequences import draw_sequences
 
             shown = [world.meetings(self.seed, i) for i in range(min(self.drawn, self.count))]

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -28,6 +28,7 @@ from wanderlearn.report.parts import Part, parts_markdown
 
 __all__ = ["Command"]
 
+FORGETTING = "-forgetting"
 KEYS = ("ap", "one_shot", "three_shot")
 WIDTH = 100  # where standard output is no terminal that could say how wide it is
 ROOM = 93  # the columns that the table with standard errors takes
@@ -59,10 +60,16 @@ class Command:
       wander table omniglot --forgetting
       wander table omniglot --ablations
       wander table glyphs --markdown
+      wander table imagenet
+      wander table imagenet-forgetting
+      wander table rooms
+      wander table rooms-forgetting
     """
 
     world: tyro.conf.Positional[str]
-    """omniglot, or glyphs (which the paper does not have)."""
+    """omniglot, glyphs (which the paper does not have), imagenet (natural pictures, whichever ours were
+    trained on, beside the paper's on tiered-ImageNet), or rooms (recorded walks, beside the paper's in
+    Matterport3D). omniglot-forgetting is omniglot --forgetting."""
     forgetting: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """The table of accuracy by how long ago a class was last met, instead of the main one."""
     ablations: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -86,6 +93,9 @@ class Command:
                 f"There is no folder {self.results} here. Name the folder of results with --results, or make "
                 "the first result with `wander evaluate RUN --json FILE`."
             )
+        if self.world.endswith(FORGETTING):
+            replace(self, world=self.world.removesuffix(FORGETTING), forgetting=True).run()
+            return
         if self.forgetting or self.ablations:
             self._beside()
             return
@@ -133,7 +143,9 @@ def _show_part(console: Console, part: Part) -> None:
     for n, column in enumerate(part.columns):
         shown.add_column(column, justify="right" if n else "left", no_wrap=n > 0)
     for row in part.rows:
-        shown.add_row(*(text or "-" for text in row), style="dim" if "paper" in row else None)
+        shown.add_row(
+            *(text or "-" for text in row), style="dim" if str(row[2]).startswith("paper") else None
+        )
     console.print(shown)
     console.print(f"{part.note}\n")
 
@@ -174,11 +186,13 @@ def _show(table: MethodTable) -> None:
             for setting in SETTINGS:
                 ap, *shots = figures_of(table.paper(learner, setting), errors=errors)
                 texts += [ap or "-", *([""] if setting in seeds else []), *(text or "-" for text in shots)]
-            shown.add_row("  paper", *texts, style="dim")
+            shown.add_row(f"  {table.paper_name(learner)}", *texts, style="dim")
     console.print(shown)
     console.print()
     for setting, words in WORDS.items():
         console.print(f"{words}: {table.caption(setting)}")
+    if table.note:
+        console.print(table.note)
     if seeds:
         counts = [one.seeds.count for setting in seeds for one in table.of(setting) if one.seeds]
         console.print(f"seeds: mean ± standard deviation of AP over {span(counts, '{:.0f}')} seeds")

@@ -13,8 +13,8 @@ from wanderlearn.errors import WanderError
 from wanderlearn.export.graphs import OPSETS, begin_graph, step_graph
 from wanderlearn.export.parity import MEETINGS, TOLERANCE, Runner, largest_difference, random_life
 from wanderlearn.files import writing
-from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.offline import OfflineLR
+from wanderlearn.learners.vectors import VectorsConfig
 from wanderlearn.model import Model
 from wanderlearn.worlds.sequence import UNLABELED
 
@@ -147,7 +147,7 @@ def _describe(graph: "ModelProto", name: str, model: Model, slots: int, about: M
 
 def _preprocessing(encoder: Any) -> str:
     shape = f"float32 [batch, {encoder.in_channels}, {encoder.image_size}, {encoder.image_size}]"
-    if not isinstance(encoder, Conv4Config):
+    if isinstance(encoder, VectorsConfig):
         return f"image: {shape}, the numbers of a feature vector as they are"
     polarity = "; bright strokes on black" if encoder.in_channels == 1 else ""
     return f"image: {shape}, pixel / 127.5 - 1 of 8 bits, so -1 is black and 1 is white{polarity}"

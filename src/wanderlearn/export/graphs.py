@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from wanderlearn.configs import kind_of
 from wanderlearn.errors import WanderError
-from wanderlearn.learners.encoders import Conv4
 from wanderlearn.learners.imp import Clusters
 from wanderlearn.learners.matchingnet import Examples
 from wanderlearn.learners.state import state_from_tensors, tensors_of_state
@@ -47,9 +46,8 @@ class _Step(nn.Module):
     def __init__(self, model: Model, like: object) -> None:
         super().__init__()
         # Without the blocks as modules: only the folded weights become part of the graph.
-        self.encode: Any = (
-            model.encoder.frozen(traced=True) if isinstance(model.encoder, Conv4) else model.encoder
-        )
+        freeze = getattr(model.encoder, "frozen", None)
+        self.encode: Any = model.encoder if freeze is None else freeze(traced=True)
         self.learner: Any = model.learner
         self._like, self._names = (like,), tuple(tensors_of_state(like))
 

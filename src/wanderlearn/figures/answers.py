@@ -14,6 +14,7 @@ from wanderlearn.metrics.record import Bools, Floats, Ints
 from wanderlearn.report.sequences import sequence_sheet
 from wanderlearn.worlds.roaming import Roaming
 from wanderlearn.worlds.sequence import Meetings
+from wanderlearn.worlds.world import World
 
 __all__ = ["Said", "draw_answers", "said"]
 
@@ -28,7 +29,7 @@ class Said(NamedTuple):
     right: Bools
 
 
-def said(model: nn.Module, world: Roaming, m: Meetings) -> Said:
+def said(model: nn.Module, world: World, m: Meetings) -> Said:
     """The answers of a model to one sequence."""
     record = gather(model, world, [m])
     return Said(record.answer[0], record.novelty[0], record.right[0])

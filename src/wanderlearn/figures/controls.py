@@ -24,8 +24,8 @@ from wanderlearn.figures.style import (
 from wanderlearn.learners.cpm import CPM
 from wanderlearn.metrics.record import Bools, Floats
 from wanderlearn.model import Model
-from wanderlearn.worlds.roaming import Roaming
 from wanderlearn.worlds.sequence import Meetings
+from wanderlearn.worlds.world import World
 
 __all__ = ["PANELS", "control_curves", "controls_of", "draw_controls"]
 
@@ -60,7 +60,7 @@ def controls_of(inside: Inside) -> dict[str, Floats]:
     return found
 
 
-def control_curves(model: Model, world: Roaming, meetings: Sequence[Meetings]) -> dict[str, Curve]:
+def control_curves(model: Model, world: World, meetings: Sequence[Meetings]) -> dict[str, Curve]:
     """Mean of every control at every meeting, one standard deviation over sequences as the band."""
     if not isinstance(model.learner, CPM):
         raise WanderError(ONLY_CPM)

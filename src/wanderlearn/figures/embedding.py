@@ -12,8 +12,8 @@ from wanderlearn.figures.inside import by_cosine, look_inside
 from wanderlearn.figures.style import INK, PAGE, QUIET, canvas, markers, save, title
 from wanderlearn.metrics.record import Floats, Ints
 from wanderlearn.model import Model
-from wanderlearn.worlds.roaming import Roaming
 from wanderlearn.worlds.sequence import UNLABELED, Meetings
+from wanderlearn.worlds.world import World
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ class Embedded:
     chance: float  # what that share would be if environments were dealt out at random
 
 
-def memory_features(model: Model, world: Roaming, m: Meetings) -> Floats:
+def memory_features(model: Model, world: World, m: Meetings) -> Floats:
     """What the learner compares with its memory, [T, D]; of length 1 where it compares by cosine."""
     f = look_inside(model, world, [m]).f[0].astype(np.float64)
     return np.asarray(f / np.linalg.norm(f, axis=1, keepdims=True).clip(1e-12)) if by_cosine(model) else f
@@ -77,7 +77,7 @@ def tsne(features: Floats, seed: int = 0) -> Floats:
     return np.asarray(flat.fit_transform(features), dtype=np.float64)
 
 
-def embed(name: str, model: Model, world: Roaming, m: Meetings, seed: int = 0) -> Embedded:
+def embed(name: str, model: Model, world: World, m: Meetings, seed: int = 0) -> Embedded:
     """One sequence under one learner."""
     features = memory_features(model, world, m)
     share, chance = same_environment(features, m.environment, m.truth)

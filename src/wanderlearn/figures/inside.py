@@ -11,8 +11,8 @@ from wanderlearn.learners.cpm import CPM
 from wanderlearn.metrics.record import Bools, Floats
 from wanderlearn.model import Model
 from wanderlearn.progress import bar
-from wanderlearn.worlds.roaming import Roaming
 from wanderlearn.worlds.sequence import UNLABELED, Meetings
+from wanderlearn.worlds.world import World
 
 __all__ = ["Inside", "by_cosine", "look_inside"]
 
@@ -28,7 +28,7 @@ class Inside(NamedTuple):
     valid: Bools  # [B, T]
 
 
-def look_inside(model: Model, world: Roaming, meetings: Sequence[Meetings], batch_size: int = 16) -> Inside:
+def look_inside(model: Model, world: World, meetings: Sequence[Meetings], batch_size: int = 16) -> Inside:
     """Run a model that is in evaluation mode over sequences, and keep what it had in mind."""
     longest = max(map(len, meetings))
     parts: list[Any] = []
@@ -42,9 +42,9 @@ def look_inside(model: Model, world: Roaming, meetings: Sequence[Meetings], batc
 
 
 @torch.inference_mode()
-def _look(model: Model, world: Roaming, meetings: Sequence[Meetings], longest: int) -> Inside:
+def _look(model: Model, world: World, meetings: Sequence[Meetings], longest: int) -> Inside:
     batch = world.batch(meetings)
-    found: Tensor = model.encoder(batch.images[batch.valid])  # [N, D]
+    found: Tensor = model.encoder(batch.pictures)  # [N, D]
     h = found.new_zeros(*batch.valid.shape, found.shape[-1]).index_put((batch.valid,), found)  # [B, T, D]
 
     def array(tensor: Tensor) -> Any:  # padded to the longest of all sequences

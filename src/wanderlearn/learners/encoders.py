@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from wanderlearn.learners.together import Total, joint_moments
+
 __all__ = ["Conv4", "Conv4Config"]
 
 CORNERS: Final = ((0, 0), (0, 1), (1, 0), (1, 1))  # the positions that one pooling window takes the best of
@@ -120,6 +122,7 @@ class _Block(nn.Module):
     def __init__(self, inputs: int, outputs: int, relu: bool, config: Conv4Config) -> None:
         super().__init__()
         self.relu, self.eps, self.momentum = relu, config.batch_norm_eps, config.batch_norm_momentum
+        self.total: Total | None = None  # sums over the parts of a batch, see `together`
         self.weight = nn.Parameter(torch.empty(outputs, inputs, 3, 3))
         std = (2 / (9 * outputs)) ** 0.5
         nn.init.trunc_normal_(self.weight, std=std, a=-2 * std, b=2 * std)
@@ -133,13 +136,16 @@ class _Block(nn.Module):
 
     def forward(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N K h w"]:
         # The first block has few input channels and pictures that need no gradient: it is all memory traffic,
-        # and a product of windows needs far less of it.
+        # and a product of windows needs far less of it (in a cache, so on a processor, in full precision).
         by_windows = x.shape[1] <= 4 and x.shape[2] % 2 == x.shape[3] % 2 == 0 and not x.requires_grad
+        by_windows = by_windows and x.is_cpu and _less_precise(x) is None
         if not self.training:
             return self._evaluate(x, by_windows)
         block: Any = _WindowBlock if by_windows else _ConvBlock
         out: Tensor
-        out, mean, variance = block.apply(x, self.weight, self.scale, self.shift, self.eps, self.relu)
+        out, mean, variance = block.apply(
+            x, self.weight, self.scale, self.shift, self.eps, self.relu, self.total
+        )
         with torch.no_grad():
             self.average_mean.lerp_(mean, self.momentum)
             self.average_variance.lerp_(variance, self.momentum)
@@ -175,17 +181,34 @@ class _ConvBlock(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor, scale: Tensor, shift: Tensor, eps: float, relu: bool
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        scale: Tensor,
+        shift: Tensor,
+        eps: float,
+        relu: bool,
+        total: Total | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         sign = torch.where(scale < 0, -1.0, 1.0).to(scale.dtype)  # [K] so that the scale is positive below
         signed = (weight * sign[:, None, None, None]).contiguous(memory_format=torch.channels_last)
         x = x.contiguous(memory_format=torch.channels_last)
+        if less := _less_precise(x):  # the big tensors; statistics stay in full precision
+            x, signed = x.to(less), signed.to(less)
         y = F.conv2d(x, signed, padding=1).contiguous(memory_format=torch.channels_last)  # [N, K, H, W]
-        mean, variance = torch.batch_norm_update_stats(y, None, None, 0.0)  # [K] biased, over all positions
+        measured = y.to(scale.dtype) if y.is_cpu else y  # a GPU adds up in full precision by itself
+        if len(y):
+            mean, variance = torch.batch_norm_update_stats(measured, None, None, 0.0)  # [K] biased
+        else:  # a part without pictures
+            mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
+        ctx.count, ctx.total = y.numel() / len(mean), total
+        if total is not None:
+            mean, variance, ctx.count = joint_moments(mean, variance, int(ctx.count), total)
         pooled, places = F.max_pool2d(y, 2, return_indices=True)  # [N, K, h, w]
         inverse = (variance + eps).rsqrt()  # [K] 1 / deviation
         gain = scale.abs() * inverse
-        out = torch.addcmul(_per_channel(shift - mean * gain), pooled, _per_channel(gain))
+        out = torch.addcmul(_per_channel(shift - mean * gain), pooled.to(gain.dtype), _per_channel(gain))
+        out = out.to(y.dtype)
         ctx.save_for_backward(
             x, y, pooled, places, out.relu_() if relu else None, signed, sign, mean, inverse, gain
         )
@@ -196,21 +219,28 @@ class _ConvBlock(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         x, y, pooled, places, out, signed, sign, mean, inverse, gain = ctx.saved_tensors
+        kind = mean.dtype
         d = d_out if out is None else aten.threshold_backward(d_out, out, 0)  # [N, K, h, w]
-        d_shift = d.sum((0, 2, 3))
-        d_scale = inverse * ((d * pooled).sum((0, 2, 3)) - mean * d_shift)  # sum of d times the normalised y
+        d_shift = d.sum((0, 2, 3), dtype=kind)
+        d_product = (d * pooled).sum((0, 2, 3), dtype=kind)
+        d_scale = inverse * (d_product - mean * d_shift)  # sum of d times the normalised y
+        d_shifts, d_scales = d_shift, d_scale  # of all parts: the statistics are theirs
+        if ctx.total is not None:
+            d_shifts, d_scales = ctx.total(torch.stack([d_shift, d_scale]))
         # dy = gain (scatter(d) - (d_shift + normalised y * d_scale) / M): only the first is sparse
         d_y = aten.max_pool2d_with_indices_backward(
-            d * _per_channel(gain), y, [2, 2], [2, 2], [0, 0], [1, 1], False, places
+            d * _per_channel(gain).to(d.dtype), y, [2, 2], [2, 2], [0, 0], [1, 1], False, places
         )  # [N, K, H, W]
-        share = gain / (y.numel() / len(gain))
-        slope = share * inverse * d_scale
-        d_y.addcmul_(y, _per_channel(-slope)).sub_(_per_channel(share * d_shift - slope * mean))
+        share = gain / ctx.count
+        slope = share * inverse * d_scales
+        d_y.addcmul_(y, _per_channel(-slope).to(y.dtype))
+        d_y.sub_(_per_channel(share * d_shifts - slope * mean).to(y.dtype))
         one, wanted = [1, 1], [ctx.needs_input_grad[0], True, False]
         d_x, d_signed, _ = aten.convolution_backward(
             d_y, x, signed, None, one, one, one, False, [0, 0], 1, wanted
         )
-        return d_x, d_signed * _per_channel(sign)[:, None], d_scale * sign, d_shift, None, None
+        d_weight = d_signed.to(kind) * _per_channel(sign)[:, None]
+        return d_x, d_weight, d_scale * sign, d_shift, None, None, None
 
 
 class _WindowBlock(torch.autograd.Function):
@@ -222,15 +252,26 @@ class _WindowBlock(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor, scale: Tensor, shift: Tensor, eps: float, relu: bool
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        scale: Tensor,
+        shift: Tensor,
+        eps: float,
+        relu: bool,
+        total: Total | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         windows = _windows(x)  # [N, h, w, 16 C]
         rows, (K, C) = windows.flatten(0, 2), weight.shape[:2]
         sums, squares = rows.sum(0).view(C, 4, 4), (rows.t() @ rows).view(C, 4, 4, C, 4, 4)
         first = torch.stack([sums[:, r : r + 3, c : c + 3] for r, c in CORNERS]).mean(0)  # [C, 3, 3]
         second = torch.stack([squares[:, r : r + 3, c : c + 3, :, r : r + 3, c : c + 3] for r, c in CORNERS])
-        center = first.flatten().double() / len(rows)  # [9 C]
-        covariance = second.mean(0).view(9 * C, 9 * C).double() / len(rows) - torch.outer(center, center)
+        ones, twos, count = first.flatten().double(), second.mean(0).flatten().double(), float(len(rows))
+        if total is not None:
+            sums = total(torch.cat([ones, twos, ones.new_tensor([count])]))
+            ones, twos, count = sums[: 9 * C], sums[9 * C : -1], float(sums[-1])
+        center = ones / count  # [9 C]
+        covariance = twos.view(9 * C, 9 * C) / count - torch.outer(center, center)
         center, covariance = center.to(x.dtype), covariance.to(x.dtype)
 
         flat = weight.flatten(1)  # [K, 9 C]
@@ -278,12 +319,20 @@ class _WindowBlock(torch.autograd.Function):
         d_scale = inverse * ((taken * flat).sum(1) - mean * d_shift)
         through_mean = torch.outer(d_shift, center)
         through_variance = (d_scale * inverse)[:, None] * (flat @ covariance)
+        # Linear in sums over this part, with the moments of all: the parts' gradients add up to the whole.
         d_weight = gain[:, None] * (taken - through_mean - through_variance)
-        return None, d_weight.view_as(weight), d_scale, d_shift, None, None
+        return None, d_weight.view_as(weight), d_scale, d_shift, None, None, None
 
 
 def _per_channel(values: Float[Tensor, " K"]) -> Float[Tensor, "K 1 1"]:
     return values[:, None, None]
+
+
+def _less_precise(x: Tensor) -> torch.dtype | None:
+    """What `torch.autocast` asks for where x is."""
+    kind = x.device.type
+    asked = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return torch.get_autocast_dtype(kind) if asked else None
 
 
 def _windows(x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N h w 16*C"]:

@@ -145,7 +145,7 @@ def _direction(
     v, r = torch.zeros_like(g), -g
     d = z = r / diagonal
     rz = first = (r * z).sum((0, 2))  # [P]
-    enough = first * torch.minimum(first.sqrt(), first.new_tensor(EXACTNESS**2))
+    enough = first * first.sqrt().clamp(max=EXACTNESS**2)
     for _ in range(DIRECTION_STEPS):
         # H d = C sum_i (diag(p_i) - p_i p_i^T) (d x_i) x_i^T + d
         dx = _product(x, d)  # [N, P, K]

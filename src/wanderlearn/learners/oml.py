@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
+from wanderlearn.learners.chance import drawn
 from wanderlearn.learners.lstm import check_room
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.prototypes import unit_length
@@ -85,7 +86,7 @@ class OML(nn.Module):
         check_room(slots, self.config.slots)
         weight = self.start.expand(batch_size, -1, -1)  # [B, S, D]
         if self.training and self.config.classifier == "cosine":
-            weight = _draw(torch.empty_like(weight, memory_format=torch.contiguous_format))
+            weight = drawn(weight, _draw)
         return OMLState(
             weight=weight,
             bias=weight.new_zeros(weight.shape[:2]),

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
+from wanderlearn.learners.chance import drawn
 from wanderlearn.learners.self_writing import LENGTH_EPS, SMALLEST_SQUARE, self_written_scores
 from wanderlearn.worlds.sequence import UNLABELED
 
@@ -330,7 +331,8 @@ def may_self_write(
     """
     may = given == UNLABELED  # [*B]
     if probability < 1:  # drawn in the order of time, so that stepping draws the same
-        may = may & (torch.rand(given.t().shape, device=given.device).t() < probability)
+        draws = drawn(features[..., 0].t(), torch.Tensor.uniform_, dim=given.ndim - 1)
+        may = may & (draws.t() < probability)
     if not torch.compiler.is_compiling() and not may.any():
         return None
     may = may & features.ne(0).any(-1)  # [*B]

@@ -22,6 +22,7 @@ KINDS: Final = {
     "folder": "your own pictures, in folders of classes or of families of classes",
     "imagenet": "tiered-ImageNet: the published .pkl or .npz files, or ILSVRC folders with a split file",
     "features": "vectors instead of pictures: an .npy file and the labels beside it",
+    "rooms": "recorded walks through rooms (`wander rooms record`, or the authors' RoamingRooms)",
 }
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from wanderlearn.errors import WanderError
 from wanderlearn.files import read_json, write_json, writing
 
-__all__ = ["load_or_build", "with_rotations"]
+__all__ = ["is_kept", "load_or_build", "with_rotations"]
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -39,6 +39,11 @@ def load_or_build(path: Path, version: str, build: Callable[[], Bytes], *, must_
         if must_write:
             raise
     return array
+
+
+def is_kept(path: Path, version: str) -> bool:
+    """Whether `load_or_build` would find the array, whole and of this version."""
+    return _read(path, path.with_suffix(".json"), version) is not None
 
 
 def with_rotations(drawings: Bytes) -> Bytes:

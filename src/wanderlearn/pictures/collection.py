@@ -32,6 +32,12 @@ class Pictures:
     drawn: bool = True  # strokes bright on black, which a reader is shown dark on white
 
     @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of a picture."""
+        _, channels, height, width = self.images.shape
+        return channels, height, width
+
+    @property
     def classes(self) -> int:
         """How many classes there are."""
         return len(self.class_names)

@@ -5,20 +5,22 @@ has a style; a character is a few splines; twenty drawers, each with a hand of t
 character once. All of it is a function of the seed.
 """
 
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from wanderlearn.distributed.group import Group
 from wanderlearn.errors import WanderError
 from wanderlearn.files import cache_dir
 from wanderlearn.pictures.alphabets import Style, characters, style
-from wanderlearn.pictures.cached import load_or_build, with_rotations
+from wanderlearn.pictures.cached import is_kept, load_or_build, with_rotations
 from wanderlearn.pictures.collection import SPLITS, Pictures, Split
 from wanderlearn.pictures.strokes import KNOTS, PAGE, Chance, Floats, bend, direction, ink, spline
 from wanderlearn.progress import track
 
-__all__ = ["CHARACTERS", "DRAWERS", "ROTATIONS", "VERSION", "draw_alphabet", "glyphs"]
+__all__ = ["CHARACTERS", "DRAWERS", "ROTATIONS", "VERSION", "draw_alphabet", "draw_together", "glyphs"]
 
 VERSION: Final = "1"  # a change of any pixel is a change of version
 DRAWERS: Final = 20
@@ -47,8 +49,7 @@ def glyphs(split: Split, *, seed: int = 0) -> Pictures:
         raise WanderError(f"There is no split {split!r}. Choose one of {', '.join(SPLITS)}.")
     if not 0 <= seed < 2**63:
         raise WanderError(f"The seed of glyphs must be a whole number from 0 on, not {seed}.")
-    path = cache_dir() / "glyphs" / f"drawings-v{VERSION}-seed{seed}.npy"
-    drawings = load_or_build(path, VERSION, lambda: _draw_all(seed))
+    drawings = load_or_build(_kept_at(seed), VERSION, lambda: _draw_all(seed))
     counts = [count for part in SPLITS for count in CHARACTERS[part]]
     first_alphabet = sum(len(CHARACTERS[part]) for part in SPLITS[: SPLITS.index(split)])
     first_character = sum(counts[:first_alphabet])
@@ -74,6 +75,31 @@ def draw_alphabet(alphabet: int, count: int, *, seed: int = 0) -> npt.NDArray[np
         _drawn(shape, manner, hands, Chance(seed, alphabet, n, DRAWING)) for n, shape in enumerate(shapes)
     ]
     return np.stack(drawn)
+
+
+def draw_together(group: Group, *, seed: int = 0) -> None:
+    """Fill the cache of every machine: each process of the group draws some alphabets, all get them all.
+
+    A process alone need not be asked: `glyphs` draws what is missing.
+    """
+    if group.size == 1 or not group.any(not is_kept(_kept_at(seed), VERSION)):
+        return
+    counts = [count for part in SPLITS for count in CHARACTERS[part]]
+    mine = range(group.rank, len(counts), group.size)
+    drawn = b"".join(draw_alphabet(a, counts[a], seed=seed).tobytes() for a in mine)
+    found: dict[int, npt.NDArray[np.uint8]] = {}
+    for rank, data in enumerate(group.gather_bytes(drawn)):
+        theirs = range(rank, len(counts), group.size)
+        pages = np.frombuffer(data, np.uint8).reshape(-1, DRAWERS, 28, 28)
+        ends = np.cumsum([counts[a] for a in theirs])
+        found |= dict(zip(theirs, np.split(pages, ends[:-1]), strict=True))
+    if group.first_here:
+        load_or_build(_kept_at(seed), VERSION, lambda: np.concatenate([found[a] for a in sorted(found)]))
+    group.barrier()
+
+
+def _kept_at(seed: int) -> Path:
+    return cache_dir() / "glyphs" / f"drawings-v{VERSION}-seed{seed}.npy"
 
 
 def _name(alphabet: int) -> str:

@@ -25,7 +25,7 @@ from wanderlearn.pictures.collection import SPLITS, Pictures, Split
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["Class", "Contents", "Filling", "load_or_decode"]
+__all__ = ["Class", "Contents", "Filling", "load_or_decode", "new_folder", "room_for"]
 
 MANIFEST: Final = "manifest.json"
 PART: Final = ".part-"
@@ -72,12 +72,12 @@ def load_or_decode(
 
 
 def _make(place: Path, contents: Contents, fill: Filling, finish: Callable[[Contents], None]) -> None:
-    with _beside(place) as part:
+    with new_folder(place) as part:
         files: dict[Split, tuple[Path, int]] = {}
         for split, classes in contents.classes.items():
             if wanted := sum(each.pictures for each in classes):
                 path = part / f"{split}.npy"
-                files[split] = path, _room(path, (wanted, *contents.shape))
+                files[split] = path, room_for(path, (wanted, *contents.shape))
         for split, broken in fill(files).items():
             if broken:
                 _squeeze(files[split][0], contents.classes[split], sorted(broken))
@@ -102,7 +102,7 @@ def _manifest(contents: Contents) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _beside(place: Path) -> Iterator[Path]:
+def new_folder(place: Path) -> Iterator[Path]:
     """A new folder that becomes `place` if all goes well, and is gone if not."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ def _cannot(place: Path, error: OSError) -> str:
     )
 
 
-def _room(path: Path, shape: tuple[int, ...]) -> int:
+def room_for(path: Path, shape: tuple[int, ...]) -> int:
     """Make a file for an array of bytes, with all its room; gives where the array begins."""
     with path.open("wb") as file:
         np.lib.format.write_array_header_2_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
@@ -182,7 +182,7 @@ def _without_dropped(path: Path, classes: list[Class]) -> None:
 def _keep_rows(path: Path, rows: npt.NDArray[np.int64]) -> None:
     old = np.load(path, mmap_mode="r")
     packed = path.with_name(f"{path.name}.packed")
-    offset = _room(packed, (len(rows), *old.shape[1:]))
+    offset = room_for(packed, (len(rows), *old.shape[1:]))
     with packed.open("rb+") as file:
         file.seek(offset)
         for start in range(0, len(rows), BLOCK):

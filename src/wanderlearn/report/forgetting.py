@@ -8,8 +8,9 @@ from typing import Any, Final
 from wanderlearn.errors import WanderError
 from wanderlearn.metrics import BINS
 from wanderlearn.paper import FORGETTING, METHOD_NAMES, SETTINGS, Setting
-from wanderlearn.report.methods import WORDS, WORLDS, command, mixed, row_of, span
+from wanderlearn.report.methods import WORDS, mixed, span
 from wanderlearn.report.parts import Part
+from wanderlearn.report.rows import ELSEWHERE, command, row_name, row_of, table_worlds
 from wanderlearn.results import FORMAT, load_results
 
 __all__ = ["Cell", "ForgettingRow", "ForgettingTable", "read_forgetting_table"]
@@ -61,11 +62,15 @@ class ForgettingTable:
     def parts(self) -> list[Part]:
         """The table for readers, a part per setting."""
         columns = ("method", "labels", "", *(f"{first}-{last}" for first, last in BINS))
-        parts = []
+        parts, printed = [], "paper"
+        if self.world in ELSEWHERE:
+            printed = f"paper, {ELSEWHERE[self.world]}"
         for setting, words in WORDS.items():
             note = "Percent right by steps since the class was last met. "
             tested = self.sequences[setting]
             note += f"Ours on {span(tested, '{:,.0f}')} test sequences." if tested else "None of ours yet."
+            if self.world in ELSEWHERE:
+                note += f" The paper's are of another dataset, {ELSEWHERE[self.world]}."
             lines: list[tuple[str | None, ...]] = []
             for row in self.rows:
                 if row.setting != setting:
@@ -73,24 +78,24 @@ class ForgettingTable:
                 head = (METHOD_NAMES[row.learner], str(row.shots))
                 lines.append((*head, "ours", *(_text(cell.ours) for cell in row.cells)))
                 if row.learner in FORGETTING.get(self.world, {}):
-                    lines.append((*head, "paper", *(_text(cell.paper) for cell in row.cells)))
+                    lines.append((*head, printed, *(_text(cell.paper) for cell in row.cells)))
             parts.append(Part(f"Forgetting, {words}", columns, tuple(lines), note))
         return parts
 
 
 def read_forgetting_table(folder: Path, world: str) -> ForgettingTable:
     """The table of a world from the results in `folder`, the same files as the main table's."""
-    if world not in WORLDS:
-        raise WanderError(f"There is no table of {world!r}. Choose one of {', '.join(WORLDS)}.")
+    if world not in table_worlds():
+        raise WanderError(f"There is no table of {world!r}. Choose one of {', '.join(table_worlds())}.")
     results = load_results(folder, "evaluation")
     rows: list[ForgettingRow] = []
     sequences: dict[Setting, tuple[int, ...]] = dict.fromkeys(SETTINGS, ())
     missing: list[str] = []
     warnings: list[str] = []
-    for setting, suffix in SETTINGS.items():
+    for setting in SETTINGS:
         digests = {}
         for learner in METHODS:
-            name = f"{learner}-{world}{suffix}"
+            name = row_name(results, learner, world, setting)
             result = row_of(results, folder, learner, world, setting, warnings)
             if result is None:
                 missing.append(command(name, folder))

@@ -5,7 +5,6 @@ row, `{learner}-{world}[-semi]-seedN.json` are further seeds of that row, and no
 """
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +14,16 @@ from typing import Any, Final
 from wanderlearn.errors import WanderError
 from wanderlearn.paper import METHOD_NAMES, SETTINGS, TABLES, Figures, Setting
 from wanderlearn.report.recipe import recipe
+from wanderlearn.report.rows import (
+    ELSEWHERE,
+    WORLDS,
+    command,
+    objection,
+    row_name,
+    row_of,
+    table_worlds,
+    wrong_world,
+)
 from wanderlearn.results import FORMAT, load_results, markdown_table
 
 __all__ = [
@@ -35,8 +44,6 @@ __all__ = [
     "wrong_world",
 ]
 
-WORLDS: Final = ("omniglot", "glyphs")
-"""The worlds there is a table of; the paper has only the first."""
 WORDS: Final[dict[Setting, str]] = {"supervised": "supervised", "semi": "semi-supervised"}
 """The settings as a table names them."""
 
@@ -70,6 +77,7 @@ class Ours:
     commit: str | None
     recipe: str | None
     command: str
+    world: str | None = None  # the collection of pictures it was tested on
     seeds: Seeds | None = None  # None with one seed only
 
 
@@ -102,7 +110,31 @@ class MethodTable:
         sequences = span([one.sequences for one in found], "{:,.0f}")
         minutes = [one.seconds / 60 for one in found if one.seconds is not None]
         trained = f", trained for {span(minutes, '{:.0f}')} minutes" if minutes else ""
-        return f"ours on {sequences} test sequences{trained}"
+        where = ""
+        if self.world in ELSEWHERE:
+            where = f" of {' and '.join(sorted({str(one.world) for one in found}))}"
+        return f"ours on {sequences} test sequences{where}{trained}"
+
+    @property
+    def printed(self) -> str:
+        """What the paper's figures are called: where they are of another dataset, that is said."""
+        return f"paper, {ELSEWHERE[self.world]}" if self.world in ELSEWHERE else "paper"
+
+    @property
+    def note(self) -> str | None:
+        """What a reader must know who compares ours with the paper's."""
+        if self.world not in ELSEWHERE:
+            return None
+        starred = any(row.pretrained for row in TABLES.get(self.world, {}).values())
+        return (
+            f"The paper's figures are of another dataset, {ELSEWHERE[self.world]}, and stand here for "
+            "orientation only."
+        ) + " Starred: there the encoder was pretrained by classification." * starred
+
+    def paper_name(self, learner: str) -> str:
+        """`printed`, with the paper's star."""
+        row = TABLES.get(self.world, {}).get(learner)
+        return self.printed.replace("paper", "paper*", 1) if row and row.pretrained else self.printed
 
     def json(self) -> dict[str, Any]:
         """The table for scripts; a setting without a result is None."""
@@ -122,77 +154,32 @@ def read_method_table(folder: Path, world: str) -> MethodTable:
     A file with a row's name that is something else (another world, shuffled, other labels) is passed over,
     with a warning. Another warning names the rows of a setting that were not tested on the same sequences.
     """
-    if world not in WORLDS:
-        raise WanderError(f"There is no table of {world!r}. Choose one of {', '.join(WORLDS)}.")
+    if world not in table_worlds():
+        raise WanderError(f"There is no table of {world!r}. Choose one of {', '.join(table_worlds())}.")
     results = load_results(folder, "evaluation")
     ours: dict[str, dict[Setting, Ours | None]] = {}
     missing: list[str] = []
     warnings: list[str] = []
     for learner in METHOD_NAMES:
         ours[learner] = {}
-        for setting, suffix in SETTINGS.items():
-            name = f"{learner}-{world}{suffix}"
+        for setting in SETTINGS:
+            name = row_name(results, learner, world, setting)
             how, result = command(name, folder), row_of(results, folder, learner, world, setting, warnings)
             if result is None:
                 missing.append(how)
                 ours[learner][setting] = None
                 continue
             row = _ours(result, folder / f"{name}.json", how)
-            seeds = _seeds(results, folder, learner, world, setting, row, warnings)
+            seeds = _seeds(results, folder, name, learner, world, setting, row, warnings)
             ours[learner][setting] = replace(row, seeds=seeds)
-    for setting, suffix in SETTINGS.items():
+    for setting in SETTINGS:
         digests = {
-            f"{learner}-{world}{suffix}.json": one.manifest_sha256
+            f"{row_name(results, learner, world, setting)}.json": one.manifest_sha256
             for learner, settings in ours.items()
             if (one := settings[setting]) is not None
         }
         warnings += mixed(folder, f"{WORDS[setting]} rows", digests)
     return MethodTable(world, ours, tuple(missing), tuple(warnings))
-
-
-def command(preset: str, folder: Path) -> str:
-    """What trains a preset and leaves its result where the table looks for it."""
-    result = shlex.quote((folder / f"{preset}.json").as_posix())
-    return f"wander train {preset} && wander evaluate runs/{preset} --json {result}"
-
-
-def row_of(
-    results: Mapping[str, dict[str, Any]],
-    folder: Path,
-    learner: str,
-    world: str,
-    setting: Setting,
-    warnings: list[str],
-) -> dict[str, Any] | None:
-    """The result that is a method's row, or None; why a file of its name is none is added to the warnings."""
-    file = f"{learner}-{world}{SETTINGS[setting]}.json"
-    if (result := results.get(file)) is None:
-        return None
-    if wrong := _objection(result, learner, world, setting):
-        warnings.append(f"{folder / file} is passed over: {wrong}.")
-        return None
-    return result
-
-
-def wrong_world(result: Mapping[str, Any], world: str, split: str, *, semi: bool) -> str | None:
-    """How the sequences of a result are not those wanted, or None."""
-    wanted = {"world": world, "split": split, "semi": semi, "shuffle": False}
-    for key, value in wanted.items():
-        if result.get(key) != value:
-            return f"its {key} is {result.get(key)!r}, not {value!r}"
-    return None
-
-
-def _objection(result: dict[str, Any], learner: str, world: str, setting: Setting) -> str | None:
-    """Why a result is not what its name says, or None if it is."""
-    if wrong := wrong_world(result, world, "test", semi=setting == "semi"):
-        return wrong
-    preset, kind = result.get("preset"), result.get("learner")
-    if preset is not None and preset != (name := f"{learner}-{world}{SETTINGS[setting]}"):
-        return f"it was trained by the preset {preset}, not {name}"
-    if kind in METHOD_NAMES and kind != learner:
-        return f"its learner is {kind}, not {learner}"
-    return None
 
 
 def _ours(result: dict[str, Any], path: Path, how: str) -> Ours:
@@ -217,6 +204,7 @@ def _ours(result: dict[str, Any], path: Path, how: str) -> Ours:
             commit=result.get("commit"),
             recipe=recipe(train.get("config")),
             command=how,
+            world=result.get("world"),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise WanderError(
@@ -227,6 +215,7 @@ def _ours(result: dict[str, Any], path: Path, how: str) -> Ours:
 def _seeds(
     results: Mapping[str, dict[str, Any]],
     folder: Path,
+    name: str,
     learner: str,
     world: str,
     setting: Setting,
@@ -234,14 +223,13 @@ def _seeds(
     warnings: list[str],
 ) -> Seeds | None:
     """The further seeds of a row, with the row's own; what only looks like one is added to the warnings."""
-    name = f"{learner}-{world}{SETTINGS[setting]}"
     seed_file = re.compile(rf"{name}-seed([1-9]\d*)\.json")
     named = {int(found[1]): file for file in results if (found := seed_file.fullmatch(file))}
     aps = [] if row.ap is None else [row.ap]
     for seed, file in sorted(named.items()):
         result = results[file]
         ap, trained = (result.get("metrics") or {}).get("ap"), (result.get("train") or {}).get("seed", seed)
-        wrong = _objection(result, learner, world, setting)
+        wrong = objection(result, name, learner, world, setting)
         if wrong is None and result.get("manifest_sha256") != row.manifest_sha256:
             wrong = f"it was not tested on the sequences of {name}.json"
         if wrong is None and trained != seed:
@@ -273,8 +261,11 @@ def markdown(table: MethodTable) -> str:
     """The whole table for a document, a part per setting, then the warnings."""
     parts, paper = [], table.world in TABLES
     for setting, words in WORDS.items():
-        columns = ["method", *_columns(paper)]
-        rows = [[name, *_cells(table, learner, setting, paper)] for learner, name in METHOD_NAMES.items()]
+        columns = ["method", *_columns(paper, table.printed)]
+        rows = [
+            [f"{name}{_star(table, learner)}", *_cells(table, learner, setting, paper)]
+            for learner, name in METHOD_NAMES.items()
+        ]
         if table.has_seeds(setting):
             columns.append("AP, mean ± sd of seeds")
             rows = [
@@ -283,6 +274,7 @@ def markdown(table: MethodTable) -> str:
             ]
         parts.append(f"**{words.capitalize()}**\n\n{markdown_table(columns, rows)}")
         parts.append(f"{table.caption(setting).capitalize()}.")
+    parts += [table.note] if table.note else []
     parts += [f"**Warning.** {warning}" for warning in table.warnings]
     return "\n\n".join(parts)
 
@@ -302,9 +294,13 @@ def method_markdown(tables: Sequence[MethodTable], learners: Sequence[str]) -> s
     return f"{shown}\n\nOurs on {tested} test sequences." if ours else f"{shown}\n\nNone of ours yet."
 
 
-def _columns(paper: bool) -> list[str]:
+def _star(table: MethodTable, learner: str) -> str:
+    return "\\*" if "*" in table.paper_name(learner) and table.note else ""
+
+
+def _columns(paper: bool, printed: str = "paper") -> list[str]:
     figures = ("AP", "1-shot", "3-shot")
-    both = [column for name in figures for column in ([name, f"{name}, paper"] if paper else [name])]
+    both = [column for name in figures for column in ([name, f"{name}, {printed}"] if paper else [name])]
     return [*both, "AP-joint", "minutes"]
 
 

@@ -22,6 +22,8 @@ ACROSS = 25  # meetings in a row
 TILE, BAND, CAPTION, GAP, MARGIN, HEADER = 84, 16, 22, 10, 36, 56
 LEGEND_LINE = 30
 
+Floats = npt.NDArray[np.float32]
+
 
 def draw_sequences(
     path: Path, world: Roaming, sequences: Sequence[Meetings], answers: Sequence[Ints] | None = None
@@ -148,12 +150,22 @@ def _legend_lines(width: int, *, with_answers: bool) -> list[str]:
 def _ink_on_paper(world: Roaming, m: Meetings) -> npt.NDArray[np.uint8]:
     """The pictures as the learner sees them, drawings dark on white, [T, H, W] or [T, H, W, 3]."""
     seen = world.batch([m]).images[0].numpy()  # [T, C, H, W] in [-1, 1]
+    if world.backgrounds is not None and world.backgrounds.config.how == "channel":
+        seen = _before(seen[:, :-1], seen[:, -1:])
     grey = seen.shape[1] == 1
     if seen.shape[1] not in (1, 3):
         raise WanderError(f"{world.pictures.name} holds vectors, and there is no way to draw those.")
     turned = grey and world.pictures.drawn
     shown = np.clip((1 - seen if turned else 1 + seen) * 127.5, 0, 255).astype(np.uint8)
     return shown[:, 0] if grey else shown.transpose(0, 2, 3, 1)
+
+
+def _before(pictures: Floats, behind: Floats) -> Floats:
+    """Pictures on what lies behind them in a channel of its own: ink covers paper.
+
+    Where a box hides both, it hides the result.
+    """
+    return np.where((behind == 0) & (pictures == 0), 0, np.maximum(pictures, 0.7 * behind - 0.3))
 
 
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:

@@ -23,8 +23,8 @@ __all__ = [
 
 FULL: Final = (600, 800)  # height and width that boxes are given in, whatever the size of the frame
 LEAST_AREA: Final = 0.004  # of the frame; anything smaller is not met
-EDGE: Final = 0.15  # of the frame, at each side, where the middle of what is met may not lie
-MOST: Final = 10  # a frame has at most 1 to 9 objects, drawn for every frame
+EDGE: Final = 0.05  # of the frame, at each side, where the middle of what is met may not lie; authors: 0.15
+MOST: Final = 10  # with a cap, as the authors', a frame has at most 1 to 9 objects, drawn for every frame
 ZOOMS: Final = (5, 10)  # 5 to 9 boxes from far to near
 
 Box = tuple[int, int, int, int]  # top, bottom, left, right, all inside
@@ -72,6 +72,7 @@ def annotate(
     *,
     edge: float = EDGE,
     any_room: bool = False,
+    capped: bool = False,
 ) -> dict[str, Any]:
     """The objects met in a frame: large enough, near enough to the middle, in the room one stands in."""
     room = home.viewpoints[camera.viewpoint].room
@@ -79,7 +80,7 @@ def annotate(
     large = np.flatnonzero(areas >= max(1, int(ids.size * LEAST_AREA)))
     most, found = int(r.integers(1, MOST)), dict[str, Any]()
     for id in large[np.argsort(order[large])].tolist():
-        if len(found) == most:
+        if capped and len(found) == most:
             break
         if id == 0:  # the home itself
             continue

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wanderlearn.configs import from_json, to_json
+from wanderlearn.distributed import ALONE, Group
 from wanderlearn.errors import WanderError
 from wanderlearn.progress import bar
 from wanderlearn.rooms.annotate import scene_name
@@ -31,11 +32,16 @@ Tell = Callable[[int], None]
 
 
 def record_worlds(
-    seeds: Sequence[int], folder: Path, config: RecordConfig | None = None, processes: int = 1
+    seeds: Sequence[int],
+    folder: Path,
+    config: RecordConfig | None = None,
+    processes: int = 1,
+    group: Group = ALONE,
 ) -> dict[int, list[Walked]]:
     """Record the homes of these seeds into a folder, or what is still missing there; by seed what came of it.
 
-    The files are the same whatever the number of processes.
+    The files are the same whatever the number of processes. In a group every process records its share of the
+    homes, into one folder or (on machines that do not share a disk) into one folder each.
     """
     config = config or RecordConfig()
     if processes < 1:
@@ -48,20 +54,31 @@ def record_worlds(
         raise WanderError(
             f"Cannot make the folder {folder}: {error.strerror}. Choose one you may write to."
         ) from error
-    with _alone(folder):
-        begin(folder, config)
-        done: dict[int, list[Walked]] = {}
-        total = len(seeds) * config.walks * config.frames
-        with bar("recording", total) as shown:
-            if processes == 1:
-                for seed in seeds:
-                    done[seed] = record_world(seed, folder, config, shown.advance)
-            else:
-                try:
-                    done = _shared_out(seeds, folder, config, processes, shown.advance)
-                finally:
-                    sweep(folder)
-    return {seed: done[seed] for seed in seeds}
+    with contextlib.ExitStack() as stack:
+        if group.first_here:  # what is half-written may only be swept up before anybody writes
+            stack.enter_context(_alone(folder))
+            begin(folder, config)
+        group.barrier()
+        mine = [seeds[n] for n in group.share(len(seeds))]
+        done = _recorded(mine, folder, config, processes, group)
+        told = [[seed, [w._asdict() for w in walked]] for seed, walked in done.items()]
+        everybodys = {seed: walked for each in group.gather(told) for seed, walked in each}
+    return {seed: [Walked(**w) for w in everybodys[seed]] for seed in seeds}
+
+
+def _recorded(
+    seeds: Sequence[int], folder: Path, config: RecordConfig, processes: int, group: Group
+) -> dict[int, list[Walked]]:
+    """Record these homes, one after the other or several at once."""
+    total = len(seeds) * config.walks * config.frames
+    with bar("recording", total, shown=group.first) as shown:
+        if processes == 1:
+            return {seed: record_world(seed, folder, config, shown.advance) for seed in seeds}
+        try:
+            return _shared_out(seeds, folder, config, processes, shown.advance)
+        finally:
+            if group.size == 1:  # others may be writing
+                sweep(folder)
 
 
 def serve() -> None:

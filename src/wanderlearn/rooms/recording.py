@@ -41,6 +41,7 @@ class RecordConfig:
     per_file: int = 200  # most frames in one file
     edge: float = EDGE  # of the frame, at each side, where the middle of what is met may not lie
     any_room: bool = False  # what is seen through a door is met too
+    capped: bool = False  # at most 1 to 9 objects of a frame are met, drawn for every frame
     walk: WalkConfig = field(default_factory=WalkConfig)
 
     def __post_init__(self) -> None:
@@ -180,7 +181,8 @@ def _record_walk(
             continue
         frame = renderer.draw(camera)
         r = np.random.default_rng([home.seed, number, step])
-        met = annotate(home, camera, frame.ids, order, r, edge=config.edge, any_room=config.any_room)
+        rules = {"any_room": config.any_room, "capped": config.capped}
+        met = annotate(home, camera, frame.ids, order, r, edge=config.edge, **rules)
         if met:
             group.colours.append(encode_colours(frame.rgb))
             group.ids.append(encode_ids(frame.ids))

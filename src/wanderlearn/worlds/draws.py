@@ -19,6 +19,11 @@ class Purpose(IntEnum):
     LABELS = 2  # which names are told
     PIXELS = 3  # crop and occlusion
     WARP = 4  # how pictures are bent in pretraining
+    FLIP = 5  # which pictures are mirrored in pretraining
+    BACKGROUND = 6  # which textures lie behind the pictures
+    WALKS = 7  # which walk through rooms a sequence is taken from
+    THINNING = 8  # which meetings of a walk are left out
+    MASKS = 9  # how far masks are off in training
 
 
 def uniforms(seed: int, split: str, index: int, purpose: Purpose, count: int) -> npt.NDArray[np.float64]:

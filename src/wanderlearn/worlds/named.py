@@ -5,11 +5,16 @@ from pathlib import Path
 
 from wanderlearn.errors import WanderError
 from wanderlearn.pictures.address import KINDS, is_address, read_address
-from wanderlearn.pictures.collection import SPLITS, Pictures
+from wanderlearn.pictures.collection import SPLITS, Pictures, Split
+from wanderlearn.rooms.process import RoomsConfig
 from wanderlearn.worlds.fitting import advice
 from wanderlearn.worlds.roaming import Roaming, RoamingConfig
+from wanderlearn.worlds.world import Collection, Process, World, world_of
 
-__all__ = ["PLACE_ROAMING", "WORLDS", "check_fit", "open_pictures", "open_world"]
+__all__ = [
+    "PLACE_ROAMING", "WORLDS", "check_fit", "default_process", "is_rooms", "open_collection",
+    "open_pictures", "open_roaming", "open_world",
+]  # fmt: skip
 
 WORLDS = {
     "glyphs": "procedural handwriting, embedded: needs no download",
@@ -24,8 +29,9 @@ def open_pictures(name: str, split: str, source: Path | None = None) -> Pictures
 
     A world is a name (`glyphs`) or an address (`folder:PATH?size=64`).
     """
-    if split not in SPLITS:
-        raise WanderError(f"There is no split {split!r}. Choose one of {', '.join(SPLITS)}.")
+    split = _split(split)
+    if is_rooms(name):
+        raise WanderError(f"{name} holds frames of walks, not single pictures.")
     if name == "omniglot":
         from wanderlearn.pictures.omniglot import omniglot
 
@@ -51,21 +57,60 @@ def open_pictures(name: str, split: str, source: Path | None = None) -> Pictures
     raise WanderError(f"There is no world {name!r}. Choose one of {', '.join(WORLDS)}, {places}.")
 
 
-def open_world(
+def is_rooms(name: str) -> bool:
+    """Whether this is the address of recorded walks."""
+    return is_address(name) and read_address(name).kind == "rooms"
+
+
+def open_collection(name: str, split: str, source: Path | None = None) -> Collection:
+    """What is met in a world's split: pictures (see `open_pictures`), or things in the frames of walks."""
+    if not is_rooms(name):
+        return open_pictures(name, split, source)
+    from wanderlearn.rooms.sightings import sightings
+
+    return sightings(read_address(name), _split(split))
+
+
+def open_world(name: str, split: str, config: Process | None = None, source: Path | None = None) -> World:
+    """A world to wander in, by name or address and split."""
+    pictures = open_collection(name, split, source)
+    config = config or default_process(name)
+    if is_address(name):
+        check_fit(name, [pictures], config)
+    return world_of(pictures, config)
+
+
+def open_roaming(
     name: str, split: str, config: RoamingConfig | None = None, source: Path | None = None
 ) -> Roaming:
-    """A world to wander in, by name or address and split."""
-    pictures = open_pictures(name, split, source)
-    if is_address(name):
-        config = config or PLACE_ROAMING
-        check_fit(name, [pictures], config)
-    return Roaming(pictures, config)
+    """As `open_world`, of pictures."""
+    world = open_world(name, split, config, source)
+    if not isinstance(world, Roaming):
+        raise WanderError(f"{name} holds walks through rooms, and this needs a world of pictures.")
+    return world
 
 
-def check_fit(name: str, pictures: Sequence[Pictures], config: RoamingConfig) -> None:
+def default_process(name: str) -> Process:
+    """The process of a world if nobody asks for another."""
+    if is_rooms(name):
+        return RoomsConfig()
+    return PLACE_ROAMING if is_address(name) else RoamingConfig()
+
+
+def check_fit(name: str, pictures: Sequence[Collection], config: Process) -> None:
     """Whether a place of the user's has all that the process needs; if not, say what would help."""
     for some in pictures:
         try:
-            Roaming(some, config)
+            world_of(some, config)
         except WanderError as error:
-            raise WanderError(f"{error} {advice(name, pictures, config)}") from error
+            those = [each for each in pictures if isinstance(each, Pictures)]
+            if len(those) < len(pictures) or not isinstance(config, RoamingConfig):
+                raise
+            raise WanderError(f"{error} {advice(name, those, config)}") from error
+
+
+def _split(name: str) -> Split:
+    for split in SPLITS:
+        if split == name:
+            return split
+    raise WanderError(f"There is no split {name!r}. Choose one of {', '.join(SPLITS)}.")

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from wanderlearn.worlds.sequence import Ints, Meetings
 
-__all__ = ["draw_pictures"]
+__all__ = ["cropped", "draw_pictures", "hide"]
 
 
 class _PixelConfig(Protocol):
@@ -27,16 +27,21 @@ def draw_pictures(
     if images.dtype == np.float32:
         out[:] = images[meetings.picture]
         return
-    cropped = _crop(images[meetings.picture], meetings.crop - config.crop_padding)
-    np.multiply(cropped, np.float32(1 / 127.5), out=out)
+    moved = cropped(images[meetings.picture], meetings.crop - config.crop_padding)
+    np.multiply(moved, np.float32(1 / 127.5), out=out)
     out -= 1
-    side = int(config.occlusion * out.shape[2])
-    for picture, (row, column) in zip(out, meetings.occlusion.tolist(), strict=True):
+    hide(out, meetings.occlusion, config.occlusion)
+
+
+def hide(out: npt.NDArray[np.float32], corners: Ints, part: float) -> None:
+    """Put a grey box over every picture, all its channels; its side is this part of the picture's height."""
+    side = int(part * out.shape[2])
+    for picture, (row, column) in zip(out, corners.tolist(), strict=True):
         if row >= 0:
             picture[:, row : row + side, column : column + side] = 0  # mid-grey
 
 
-def _crop(pictures: npt.NDArray[Any], offset: Ints) -> npt.NDArray[Any]:
+def cropped(pictures: npt.NDArray[Any], offset: Ints) -> npt.NDArray[Any]:
     """Move every picture by minus its offset, black where nothing comes in: a crop of the padded picture."""
     if not offset.any():
         return pictures

@@ -6,10 +6,9 @@ one, including what the paper leaves out (spec: facts 1.3 to 1.5); where their c
 fits, we draw once from the conditional distribution, which is the same in law.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, exp
+from math import ceil
 from typing import Literal
 
 import numpy as np
@@ -17,9 +16,11 @@ import torch
 
 from wanderlearn.errors import WanderError
 from wanderlearn.pictures.collection import Pictures
+from wanderlearn.worlds.backgrounds import BackgroundConfig, Backgrounds
 from wanderlearn.worlds.draws import Purpose, uniforms
+from wanderlearn.worlds.labels import in_slots, labels_told
 from wanderlearn.worlds.pixels import draw_pictures
-from wanderlearn.worlds.sequence import NEW, UNLABELED, Batch, Ints, Meetings, target_of
+from wanderlearn.worlds.sequence import Batch, Ints, Meetings, stack, target_of
 
 __all__ = ["Roaming", "RoamingConfig"]
 
@@ -54,6 +55,8 @@ class RoamingConfig:
     """Zero pixels added on every side before the random crop."""
     occlusion: float = 0.3
     """Side of the grey box over every picture, as a part of the picture's height; 0 for none."""
+    background: BackgroundConfig | None = None
+    """A spatial cue: what lies behind the pictures of each environment (docs/context.md)."""
 
     def __post_init__(self) -> None:
         for name in ("environments", "classes", "length", "per_class"):
@@ -69,12 +72,22 @@ class RoamingConfig:
 class Roaming:
     """A world of pictures to wander in. `meetings(seed, i)` is sequence i; `batch` adds the pixels."""
 
-    def __init__(self, pictures: Pictures, config: RoamingConfig | None = None) -> None:
+    def __init__(
+        self, pictures: Pictures, config: RoamingConfig | None = None, textures: Pictures | None = None
+    ) -> None:
+        """`textures` are those of this split; without them, if any are wanted, the config says which."""
         self.pictures = pictures
         self.config = config or RoamingConfig()
+        self.backgrounds = self._behind(textures)
         self._members = [np.flatnonzero(pictures.family == f).tolist() for f in range(pictures.families)]
         self._first = pictures.first.tolist()
         self._check()
+
+    @property
+    def channels(self) -> int:
+        """How many channels a met picture has."""
+        behind = self.config.background
+        return int(self.pictures.images.shape[1]) + (behind is not None and behind.how == "channel")
 
     @property
     def slots(self) -> int:
@@ -85,42 +98,34 @@ class Roaming:
         """Sequence number `index` of the world with this seed."""
         concrete, environment, picture = self._order(seed, index)
         labelled = self._labelled(seed, index, concrete)
-        slot: dict[int, int] = {}
-        for c, told in zip(concrete, labelled, strict=True):
-            if told:
-                slot.setdefault(c, len(slot))
         appeared = {e: n for n, e in enumerate(dict.fromkeys(environment))}
-        truth = np.array([slot[c] for c in concrete])
-        given = np.where(labelled, truth, UNLABELED)
+        truth, given = in_slots(concrete, labelled)
         crop, occlusion = self._pixel_draws(seed, index, len(truth))
+        numbered = np.array([appeared[e] for e in environment])
+        behind = None
+        if self.backgrounds is not None:
+            behind = self.backgrounds.draw(seed, self.pictures.split, index, numbered, self.config)
         return Meetings(
             index=index,
             picture=np.array(picture),
             truth=truth,
             given=given,
             target=target_of(truth, given),
-            environment=np.array([appeared[e] for e in environment]),
+            environment=numbered,
             crop=crop,
             occlusion=occlusion,
+            background=behind,
         )
 
     def batch(self, meetings: Sequence[Meetings], *, pixels: bool = True) -> Batch:
         """Stack sequences, padded to the longest, with their pixels or (where features will do) without."""
         longest = max(len(m) for m in meetings)
-        shape = (len(meetings), longest)
-        size = self.pictures.images.shape[1:] if pixels else (0, 0, 0)
-        images = np.zeros((*shape, *size), dtype=np.float32)
-        fields = {"given": UNLABELED, "truth": 0, "target": NEW, "environment": 0}
-        columns = {name: np.full(shape, padding) for name, padding in fields.items()}
-        valid = np.zeros(shape, dtype=bool)
-        for row, m in enumerate(meetings):
-            if pixels:
-                draw_pictures(self.pictures.images, m, self.config, out=images[row, : len(m)])
-            for name, column in columns.items():
-                column[row, : len(m)] = getattr(m, name)
-            valid[row, : len(m)] = True
-        tensors = {name: torch.from_numpy(column) for name, column in columns.items()}
-        return Batch(images=torch.from_numpy(images), valid=torch.from_numpy(valid), **tensors)
+        size = (self.channels, *self.pictures.images.shape[2:]) if pixels else (0, 0, 0)
+        images = np.zeros((len(meetings), longest, *size), dtype=np.float32)
+        for row, m in enumerate(meetings if pixels else ()):
+            draw = self.backgrounds.draw_pictures if self.backgrounds else draw_pictures
+            draw(self.pictures.images, m, self.config, out=images[row, : len(m)])
+        return stack(meetings, torch.from_numpy(images))
 
     def _order(self, seed: int, index: int) -> tuple[list[int], list[int], list[int]]:
         """Concrete class, environment and picture of every meeting."""
@@ -162,16 +167,8 @@ class Roaming:
         """Which meetings come with their name. Every class is told at least once."""
         if not self.config.semi:
             return [True] * len(concrete)
-        u = uniforms(seed, self.pictures.split, index, Purpose.LABELS, 2 * self.config.length).tolist()
-        often, ratio = Counter(concrete), self.config.label_ratio
-        chance = {c: (1 - ratio) * exp(-0.5 * (m - 1)) + ratio for c, m in often.items()}
-        labelled = [draw < chance[c] for c, draw in zip(concrete, u, strict=False)]
-        told = {c for c, yes in zip(concrete, labelled, strict=True) if yes}
-        for n, c in enumerate(often):
-            if c not in told:
-                at = [t for t, other in enumerate(concrete) if other == c]
-                labelled[at[int(u[self.config.length + n] * len(at))]] = True
-        return labelled
+        u = uniforms(seed, self.pictures.split, index, Purpose.LABELS, 2 * self.config.length)
+        return labels_told(concrete, u.tolist(), self.config.label_ratio)
 
     def _pixel_draws(self, seed: int, index: int, length: int) -> tuple[Ints, Ints]:
         """Crop and occlusion corners, [T, 2] each."""
@@ -187,6 +184,24 @@ class Roaming:
             return crop, np.full((length, 2), -1)
         corner = u[2 + 2 * config.length :][: 2 * length].reshape(length, 2)
         return crop, (corner * (height - side, width - side)).astype(np.int64)
+
+    def _behind(self, textures: Pictures | None) -> Backgrounds | None:
+        background, pictures = self.config.background, self.pictures
+        if background is None:
+            return None
+        if pictures.images.dtype != np.uint8 or (
+            background.how == "overlay" and pictures.images.shape[1] != 1
+        ):
+            raise WanderError(
+                f"Nothing can be put behind the pictures of {pictures.name}: a background as a channel needs "
+                "pictures, not vectors, and an overlay needs pictures of one channel."
+            )
+        if textures is None:
+            from wanderlearn.pictures.textures import open_textures
+
+            textures = open_textures(background.textures, pictures.split)
+        height, width = pictures.images.shape[2:]
+        return Backgrounds(textures, background, (height, width))
 
     def _check(self) -> None:
         config, pictures = self.config, self.pictures

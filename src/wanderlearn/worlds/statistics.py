@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from wanderlearn.pictures.collection import Pictures
 from wanderlearn.worlds.sequence import NEW, UNLABELED, Meetings
+from wanderlearn.worlds.world import Collection
 
 __all__ = ["labelled_before", "statistics"]
 
@@ -24,7 +24,7 @@ def labelled_before(meetings: Meetings) -> list[int]:
     return before
 
 
-def statistics(sequences: Iterable[Meetings], pictures: Pictures) -> dict[str, Any]:
+def statistics(sequences: Iterable[Meetings], pictures: Collection) -> dict[str, Any]:
     """Means over sequences, fractions of all meetings; `queries_per_shot[n - 1]`: asked after n labels."""
     family_of = pictures.family[pictures.class_of]
     lengths, classes, families, changes, steps = [], [], [], 0, 0

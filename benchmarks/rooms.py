@@ -1,0 +1,137 @@
+"""The rows of the table of rooms, one after the other, on walks that are recorded first.
+
+    python benchmarks/rooms.py                           protonet, cpm and wayfarer, both settings
+    python benchmarks/rooms.py cpm-rooms-small           this row only
+    python benchmarks/rooms.py --walks DIR --threads 1 --seed 1
+    python benchmarks/rooms.py --tables                  only fill docs/rooms.md in
+    python benchmarks/rooms.py --runs DIR --results DIR --sequences 5 -- --pretrain.minutes 0.2
+
+What it runs, once and then for every row:
+
+    wander rooms record --out rooms --worlds 12 --split train          also val (4 homes) and test (8)
+    wander train protonet-rooms-small --name encoder-rooms-small ...   the encoder all rows start with
+    wander train ROW --world rooms:rooms --name ROW --encoder runs/encoder-rooms-small
+    wander evaluate runs/ROW --sequences 200 --json results/ROW.json --answers runs/ROW/answers.npz
+
+Homes of testing are none of training. What was recorded, trained or tested is not done again, and what was
+interrupted goes on: delete a result to start over. Words after -- go to every `wander train`. By the presets
+the encoder takes 25 minutes and a row 15 beyond it, so every learner has had 40; testing takes minutes.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from wanderlearn.paper import ROOMS_STATISTICS
+from wanderlearn.presets import ROOMS_PRESETS
+from wanderlearn.report.forgetting import read_forgetting_table
+from wanderlearn.report.methods import markdown, read_method_table
+from wanderlearn.report.parts import parts_markdown
+from wanderlearn.results import commit, fill, markdown_table, read_result, write_result
+from wanderlearn.rooms.stats import READINGS, rooms_statistics
+
+ROOT = Path(__file__).parents[1]
+RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "rooms.md"
+WANDER = [sys.executable, "-c", "from wanderlearn.cli import main; main()"]
+ALL = [name for name in ROOMS_PRESETS if "-small" in name]
+ROWS = [f"{learner}-rooms-small{end}" for end in ("", "-semi") for learner in ("protonet", "cpm", "wayfarer")]
+ENCODER, STATISTICS = "encoder-rooms-small", "rooms-walks.json"
+SHOWN = ("worlds", "files", "frames", "meetings", "instances", "categories", *READINGS, "viewpoints_per_100")
+SHOWN += ("objects_per_frame",)
+
+
+def main() -> None:
+    at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    asked.add_argument("rows", nargs="*", metavar="PRESET", help=f"of {', '.join(ALL)}")
+    asked.add_argument("--walks", type=Path, default=Path("rooms"), help="where walks are or will be")
+    asked.add_argument("--homes", type=int, nargs=3, default=[12, 4, 8], help="to train, validate, test in")
+    asked.add_argument("--frames", type=int, default=600, help="of a walk")
+    asked.add_argument("--processes", type=int, default=2, help="that record")
+    asked.add_argument("--runs", type=Path, default=ROOT / "runs", help="where run folders are kept")
+    asked.add_argument("--results", type=Path, default=RESULTS, help="where results are written")
+    asked.add_argument("--encoder", help="a run folder or a file of weights, instead of pretraining one")
+    asked.add_argument("--seed", type=int, default=0, help="of training; others than 0 end in -seedN")
+    asked.add_argument("--threads", type=int, default=0, help="to train with; 0 for as many as torch chooses")
+    asked.add_argument("--sequences", type=int, default=200, help="to test on: several from every walk")
+    asked.add_argument("--tables", action="store_true", help="record and train nothing")
+    words = asked.parse_args(sys.argv[1:at])
+    if unknown := set(words.rows) - set(ALL):
+        asked.error(f"there is no row {', '.join(sorted(unknown))}")
+    if not words.tables:
+        record(words)
+        extra = ["--train.threads", str(words.threads), *sys.argv[at + 1 :]]
+        extra += ["--train.seed", str(words.seed)] * bool(words.seed)
+        for name in words.rows or ROWS:
+            row(name, words, extra)
+    if words.results == RESULTS:
+        tables()
+
+
+def record(words: argparse.Namespace) -> None:
+    """Record what is missing, and count it."""
+    for split, homes in zip(("train", "val", "test"), words.homes, strict=True):
+        options = ["--worlds", str(homes), "--frames", str(words.frames), "--split", split]
+        options += ["--out", str(words.walks), "--processes", str(words.processes)]
+        subprocess.run([*WANDER, "rooms", "record", *options], check=True)
+    words.results.mkdir(parents=True, exist_ok=True)
+    counted = rooms_statistics(words.walks)
+    numbers = {name: counted[name] for name in SHOWN}
+    about = {"kind": "rooms-statistics", "homes": words.homes, "steps": words.frames, "commit": commit()}
+    write_result(words.results / STATISTICS, about | {"walks": numbers})
+
+
+def row(name: str, words: argparse.Namespace, extra: list[str]) -> None:
+    """Train and evaluate one row, unless its result is there."""
+    ending = f"-seed{words.seed}" if words.seed else ""
+    run, result = words.runs / f"{name}{ending}", words.results / f"{name}{ending}.json"
+    if result.exists():
+        return
+    encoder = words.encoder or str(pretrained(words, extra, ending))
+    train(name, run, words, [*extra, "--encoder", encoder])
+    options = ["--sequences", str(words.sequences), "--json", str(result)]
+    options += ["--answers", str(run / "answers.npz")]
+    other = words.runs / f"protonet-rooms-small{'-semi' * name.endswith('-semi')}{ending}" / "answers.npz"
+    options += ["--compare", str(other)] * (other.exists() and other.parent != run)
+    subprocess.run([*WANDER, "evaluate", str(run), *options], check=True)
+
+
+def pretrained(words: argparse.Namespace, extra: list[str], ending: str) -> Path:
+    """The run whose encoder all rows start with: only its pretraining counts."""
+    run: Path = words.runs / f"{ENCODER}{ending}"
+    if not (run / "pretrained" / "model.safetensors").exists():
+        no_more = ["--features.minutes", "None", "--train.minutes", "None", "--train.steps", "1"]
+        train("protonet-rooms-small", run, words, [*extra, *no_more])
+    return run
+
+
+def train(preset: str, run: Path, words: argparse.Namespace, options: list[str]) -> None:
+    """Train by a preset, or go on."""
+    place = ["--world", f"rooms:{words.walks}", "--runs", str(words.runs), "--name", run.name]
+    again = ["--resume"] * run.exists()
+    subprocess.run([*WANDER, "train", preset, *place, *options, *again], check=True)
+
+
+def recorded(results: Path) -> str:
+    """What was recorded, beside what the paper says of its own recording."""
+    numbers = read_result(results / STATISTICS, "rooms-statistics")["walks"]
+    rows = []
+    for name in SHOWN:
+        paper = ROOMS_STATISTICS.get("same_next" if name in READINGS else name)
+        words = f"same instance next, %: {READINGS[name]}" if name in READINGS else name.replace("_", " ")
+        rows.append([words, numbers[name], paper])
+    return markdown_table(["", "here", "paper (Matterport3D)"], rows)
+
+
+def tables(results: Path = RESULTS, page: Path = PAGE) -> None:
+    """Fill docs/rooms.md in."""
+    there = (results / STATISTICS).exists()
+    fill(page, "rooms-recorded", recorded(results) if there else "Nothing yet.")
+    fill(page, "rooms-table", markdown(read_method_table(results, "rooms")))
+    forgetting = read_forgetting_table(results, "rooms")
+    fill(page, "rooms-forgetting", parts_markdown(forgetting.parts(), forgetting.warnings))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Every method on natural pictures: RoamingImageNet and any tree like it.
+
+    wander train cpm-imagenet --world imagenet:PATH            as the authors did
+    wander train cpm-imagenet-small --world imagenet:PATH      for a computer without a graphics card
+
+The first are the authors' settings at 84 x 84. LSTM, DNC and Online ProtoNet (marked * in the paper) have an
+encoder that was pretrained and stays as it is; the others learn from nothing. The second have a narrower
+encoder for smaller pictures, which is pretrained for all methods alike.
+"""
+
+from dataclasses import replace
+from typing import Final, Literal, get_args
+
+from wanderlearn.feature_training import FeaturesConfig
+from wanderlearn.learners.cpm import CPMConfig
+from wanderlearn.learners.dnc import DNCConfig
+from wanderlearn.learners.imp import IMPConfig
+from wanderlearn.learners.lstm import LSTMConfig
+from wanderlearn.learners.matchingnet import MatchingNetConfig
+from wanderlearn.learners.oml import OMLConfig
+from wanderlearn.learners.protonet import ProtoNetConfig
+from wanderlearn.learners.resnet12 import ResNet12Config
+from wanderlearn.learners.wayfarer import WayfarerConfig
+from wanderlearn.model import LearnerConfig, ModelConfig
+from wanderlearn.presets.preset import METHODS, Method, Preset
+from wanderlearn.pretrain import PretrainConfig
+from wanderlearn.sequence_training import TrainConfig
+from wanderlearn.worlds.roaming import RoamingConfig
+
+__all__ = ["IMAGENET_PRESETS"]
+
+Size = Literal["", "-small"]
+STARRED: Final = ("lstm", "dnc", "protonet")  # pretrained and frozen in the paper
+BY_GRADIENT: Final = ("oml-u", "oml-u-plus")
+SMALL_CHANNELS: Final = (16, 32, 64, 128)
+SMALL_SIZE: Final = 32
+CROP: Final = 3  # pixels around the small pictures, to crop from
+
+
+def _as_the_authors(method: Method, semi: bool) -> Preset:
+    encoder = ResNet12Config(last_relu=method == "oml-u")
+    learners: dict[Method, LearnerConfig] = {
+        "cpm": CPMConfig(unit_features=True),
+        "protonet": ProtoNetConfig(similarity="cosine", beta_write=-12.0),
+        "matchingnet": MatchingNetConfig(),
+        "imp": IMPConfig(beta=30.0),
+        "lstm": LSTMConfig(),
+        "dnc": DNCConfig(width=256),
+        "oml-u": OMLConfig(),
+        "oml-u-plus": OMLConfig(classifier="cosine"),
+        "wayfarer": WayfarerConfig(),
+    }
+    by_gradient, pretrained = method in BY_GRADIENT, method in (*STARRED, "wayfarer")
+    return Preset(
+        name=f"{method}-imagenet{'-semi' if semi else ''}",
+        world="",
+        roaming=RoamingConfig(semi=semi, crop="none", occlusion=0.0),
+        model=ModelConfig(encoder, replace(learners[method], features=encoder.feature_dim)),
+        train=TrainConfig(
+            steps=12_000 if by_gradient else 80_000,
+            batch_size=3,
+            clip=0.0 if method == "protonet" else 5.0,
+            weight_decay=2e-4,
+            encoder_lr=0.0 if method in STARRED else 1.0,
+            validate_every=500 if by_gradient else 1000,
+        ),
+        pretrain=PretrainConfig(epochs=23.0, flip=True, warmup=200) if pretrained else None,
+    )
+
+
+def _small(method: Method, semi: bool) -> Preset:
+    """Minutes instead of hours, and the same for every method, so that they can be compared.
+
+    Features are pretrained for cosines, so those who know none get features of one length.
+    """
+    length = {"imp": 3.2, "oml-u": 10.0}.get(method, 0.0)
+    encoder = ResNet12Config(
+        image_size=SMALL_SIZE,
+        channels=SMALL_CHANNELS,
+        last_relu=False,
+        batch_norm_momentum=0.02,
+        length=length,
+    )
+    learners: dict[Method, LearnerConfig] = {
+        "cpm": CPMConfig(unit_features=True, memory="average"),
+        "protonet": ProtoNetConfig(similarity="cosine"),
+        "matchingnet": MatchingNetConfig(similarity="cosine", temperature=30.0, beta=-18.0),
+        "imp": IMPConfig(),
+        "lstm": LSTMConfig(),
+        "dnc": DNCConfig(),
+        "oml-u": OMLConfig(inner_lr=0.1),
+        "oml-u-plus": OMLConfig(classifier="cosine", inner_lr=3e-3),
+        "wayfarer": WayfarerConfig(),
+    }
+    few_numbers = method in ("protonet", "matchingnet", "imp")  # only thresholds to find
+    return Preset(
+        name=f"{method}-imagenet-small{'-semi' if semi else ''}",
+        world="",
+        roaming=RoamingConfig(semi=semi, crop="picture", crop_padding=CROP, occlusion=0.0),
+        model=ModelConfig(encoder, replace(learners[method], features=encoder.feature_dim)),
+        train=TrainConfig(
+            minutes=10.0,
+            batch_size=4,
+            lr=1e-4,
+            schedule="cosine",
+            clip=0.0 if few_numbers else 5.0,
+            validate_every=100,
+            validate_sequences=60,
+        ),
+        pretrain=PretrainConfig(minutes=30.0, batch_size=128, flip=True, warmup=100),
+        features=None
+        if method in BY_GRADIENT
+        else FeaturesConfig(minutes=5.0, copies=2, batch_size=8, lr=1e-2 if few_numbers else 2e-3),
+    )
+
+
+IMAGENET_PRESETS: Final[dict[str, Preset]] = {
+    preset.name: preset
+    for size in get_args(Size)
+    for semi in (False, True)
+    for preset in ((_small if size else _as_the_authors)(method, semi) for method in METHODS)
+}
+"""Recipes for natural pictures; they need `--world`."""

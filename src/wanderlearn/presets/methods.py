@@ -1,0 +1,135 @@
+"""Every method on Omniglot and on the embedded world, with all labels and with few."""
+
+from dataclasses import replace
+from typing import Final, Literal, get_args
+
+from wanderlearn.feature_training import FeaturesConfig
+from wanderlearn.learners.cpm import CPMConfig
+from wanderlearn.learners.dnc import DNCConfig
+from wanderlearn.learners.encoders import Conv4Config
+from wanderlearn.learners.imp import IMPConfig
+from wanderlearn.learners.lstm import LSTMConfig
+from wanderlearn.learners.matchingnet import MatchingNetConfig
+from wanderlearn.learners.oml import OMLConfig
+from wanderlearn.learners.protonet import ProtoNetConfig
+from wanderlearn.learners.wayfarer import WayfarerConfig
+from wanderlearn.model import LearnerConfig, ModelConfig
+from wanderlearn.presets.preset import METHODS, Method, Preset
+from wanderlearn.pretrain import PretrainConfig
+from wanderlearn.sequence_training import TrainConfig
+from wanderlearn.worlds.roaming import RoamingConfig
+
+__all__ = ["PRESETS", "SCRATCH_PRESETS"]
+
+World = Literal["omniglot", "glyphs"]
+SCRATCH_MINUTES: Final = 60.0
+
+
+def _model(method: Method, momentum: float) -> ModelConfig:
+    """The authors' model: CPM and OML-U++ without the encoder's last ReLU, the others with; ours without."""
+    signed = method in ("cpm", "oml-u-plus", "wayfarer")
+    encoder = Conv4Config(last_relu=not signed, batch_norm_momentum=momentum)
+    learners: dict[Method, LearnerConfig] = {
+        "cpm": CPMConfig(),
+        "protonet": ProtoNetConfig(),
+        "matchingnet": MatchingNetConfig(),
+        "imp": IMPConfig(),
+        "lstm": LSTMConfig(),
+        "dnc": DNCConfig(),
+        "oml-u": OMLConfig(),
+        "oml-u-plus": OMLConfig(classifier="cosine"),
+        "wayfarer": WayfarerConfig(),
+    }
+    return ModelConfig(encoder=encoder, learner=learners[method])
+
+
+def _preset(method: Method, world: World, semi: bool) -> Preset:
+    """One method on one world."""
+    recurrent, by_gradient = method in ("lstm", "dnc"), method in ("oml-u", "oml-u-plus")
+    shared = TrainConfig(
+        clip=5.0 if recurrent or by_gradient or method in ("cpm", "wayfarer") else 0.0,
+        weight_decay=5e-5 if recurrent or by_gradient else 1e-5,
+    )
+    name = f"{method}-{world}{'-semi' if semi else ''}"
+    if world == "glyphs":
+        # So short a run learns most by many small steps at a higher rate that falls smoothly; its averages
+        # must be quicker, too.
+        train = replace(shared, minutes=10.0, batch_size=8, lr=2e-3, schedule="cosine", validate_every=100)
+        preset = Preset(name, world, RoamingConfig(semi=semi), _model(method, momentum=0.02), train)
+        if not recurrent:
+            return preset
+        # What has to learn even how to remember gets nowhere in ten minutes of whole sequences: the encoder
+        # comes pretrained, and most steps are taken on its features, where they cost little.
+        return replace(
+            preset,
+            pretrain=PretrainConfig(minutes=3.0, turn=0.0, classifier_lr=3e-3),
+            features=FeaturesConfig(
+                minutes=5.0, copies=1, batch_size=8, muon=False, weight_decay=train.weight_decay
+            ),
+            train=replace(train, minutes=2.0, lr=5e-4, encoder_lr=0.1),
+        )
+    # One encoder for all methods, pretrained by classification; then the learner alone on its features; then
+    # everything together at a low rate. OML has nothing to train but the encoder.
+    pretrain = PretrainConfig(epochs=30.0, warmup=100)
+    features = None if by_gradient else FeaturesConfig(steps=2000, weight_decay=shared.weight_decay)
+    train = replace(
+        shared,
+        steps=300 if method == "cpm" else 100,
+        lr=1e-4,
+        schedule="cosine",
+        validate_every=100 if method == "cpm" else 50,
+        # The authors train IMP's encoder, and by the paper DNC's, at a tenth of the rate.
+        encoder_lr=0.1 if method in ("imp", "dnc") else 1.0,
+    )
+    if method in ("protonet", "matchingnet", "imp"):  # only thresholds to find
+        features = FeaturesConfig(steps=150, copies=1, lr=1e-2, weight_decay=shared.weight_decay)
+    if method == "wayfarer":  # it has learned all it can from the features, and only the encoder is to gain
+        train = replace(train, steps=400, validate_every=50)
+    model = _by_cosine(_model(method, momentum=0.01))
+    return Preset(name, world, RoamingConfig(semi=semi), model, train, pretrain, features)
+
+
+def _by_cosine(model: ModelConfig) -> ModelConfig:
+    """A model for features that were pretrained to be compared by cosine, so without a last ReLU.
+
+    Where a learner knows no cosine its features get one length, at which its first thresholds and steps are
+    of the right size; these and the sharpness of MatchingNet were chosen on validation.
+    """
+    encoder, learner = model.encoder, model.learner
+    assert isinstance(encoder, Conv4Config)
+    encoder = replace(encoder, last_relu=False)
+    if isinstance(learner, CPMConfig):
+        learner = replace(learner, memory="average")
+    elif isinstance(learner, ProtoNetConfig):
+        learner = replace(learner, similarity="cosine", beta_read=-6.0, beta_write=-6.0)
+    elif isinstance(learner, MatchingNetConfig):
+        learner = replace(learner, similarity="cosine", temperature=30.0, beta=-18.0)
+    elif isinstance(learner, IMPConfig):
+        encoder = replace(encoder, length=3.2)
+    elif isinstance(learner, OMLConfig) and learner.classifier == "linear":
+        encoder, learner = replace(encoder, length=10.0), replace(learner, inner_lr=0.1)
+    elif isinstance(learner, OMLConfig):
+        learner = replace(learner, inner_lr=3e-3)
+    return ModelConfig(encoder, learner)
+
+
+PRESETS: Final[dict[str, Preset]] = {
+    preset.name: preset
+    for world in get_args(World)
+    for semi in (False, True)
+    for preset in (_preset(method, world, semi) for method in METHODS)
+}
+"""All presets by name."""
+
+
+def _from_scratch(method: Method) -> Preset:
+    """The authors' way, nothing pretrained and nothing changed, for as long as the recipe takes."""
+    name = f"{method}-omniglot-scratch"
+    clip = PRESETS[f"{method}-omniglot"].train.clip
+    train = TrainConfig(minutes=SCRATCH_MINUTES, clip=clip, validate_every=100)
+    return Preset(name, "omniglot", RoamingConfig(), _model(method, momentum=0.01), train)
+
+
+WITHOUT: Final[tuple[Method, ...]] = ("protonet", "cpm")
+SCRATCH_PRESETS: Final[dict[str, Preset]] = {preset.name: preset for preset in map(_from_scratch, WITHOUT)}
+"""Two rows without the recipe, so that its effect is seen."""
