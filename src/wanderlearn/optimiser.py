@@ -1,13 +1,22 @@
-"""One training step, the same for every stage: gradient, cap, Adam, and a stop when numbers go wrong."""
+"""One training step, the same for every stage: gradient, cap, Adam or Muon, a stop when numbers go wrong."""
 
-from collections.abc import Iterable, Mapping
-from math import isfinite
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite, nan
+from typing import Final, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["DivergedError", "Optimiser", "Trained", "trained"]
+from wanderlearn.muon import Muon
+
+__all__ = ["Backward", "DivergedError", "Optimiser", "Trained", "trained"]
+
+
+MANY_CHANNELS: Final = 8  # the first layer sees colours, not features: a few directions, and all of them steep
+
+
+# Puts the gradients of a loss into these parameters. False: they are no numbers, and this step is to be left out.
+Backward = Callable[[Tensor, Sequence[nn.Parameter]], bool]
 
 
 class DivergedError(Exception):
@@ -20,6 +29,7 @@ class Trained(NamedTuple):
     name: str
     tensor: nn.Parameter
     rate: float  # multiplies the learning rate
+    turn: float = 0.0  # how far Muon turns it in a full step; 0: it is Adam's
 
 
 class _Config(Protocol):
@@ -35,24 +45,42 @@ class _Config(Protocol):
     def adam_eps(self) -> float: ...
 
 
-def trained(module: nn.Module, prefix: str, rate: float = 1.0) -> list[Trained]:
-    """All parameters of a module, with names that are unique across modules of different prefixes."""
-    return [Trained(f"{prefix}.{name}", tensor, rate) for name, tensor in module.named_parameters()]
+def trained(module: nn.Module, prefix: str, rate: float = 1.0, turn: float = 0.0) -> list[Trained]:
+    """All parameters of a module, with names that are unique across modules of different prefixes.
+
+    With `turn`, kernels over many channels are turned by Muon.
+    """
+    return [
+        Trained(f"{prefix}.{name}", tensor, rate, turn * rate * _is_kernel(tensor))
+        for name, tensor in module.named_parameters()
+    ]
+
+
+def _is_kernel(tensor: Tensor) -> bool:
+    return tensor.ndim == 4 and tensor.shape[1] >= MANY_CHANNELS
 
 
 class Optimiser:
     """Adam, with L2 decay on weights only: matrices and kernels, never biases, norms, thresholds or scales.
 
-    The decay is a part of the gradient, d(wd/2 |w|^2)/dw = wd w, added after the gradient's norm was capped.
+    What is to be turned is Muon's instead, and has no decay. The decay is a part of the gradient, d(wd/2 |w|^2)/dw = wd w, added after the gradient's norm was capped.
     """
 
-    def __init__(self, tensors: Iterable[Trained], config: _Config) -> None:
+    def __init__(
+        self, tensors: Iterable[Trained], config: _Config, backward: Backward | None = None
+    ) -> None:
+        self._backward = backward or _backward
         self._named = {each.name: each.tensor for each in tensors if each.tensor.requires_grad}
         self._parameters = list(self._named.values())
         self._config = config
+        turned = {each.name: each for each in tensors if each.turn and each.tensor.requires_grad}
+        self._muon = Muon(
+            {name: each.tensor for name, each in turned.items()},
+            {name: each.turn for name, each in turned.items()},
+        )
         groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
         for each in tensors:
-            if each.tensor.requires_grad:
+            if each.tensor.requires_grad and not each.turn:
                 groups.setdefault((each.rate, each.tensor.ndim > 1), []).append(each.tensor)
         self._rates = [rate for rate, _ in groups]
         self._adam = torch.optim.Adam(
@@ -66,11 +94,16 @@ class Optimiser:
         )
 
     def step(self, loss: Tensor, factor: float) -> float:
-        """One step down the loss at `factor` times the learning rate; gives the gradient's norm, uncapped."""
+        """One step down the loss at `factor` times the learning rate; gives the gradient's norm, uncapped.
+
+        Not a number, if the step was left out because half precision could not hold the gradient.
+        """
         if not isfinite(float(loss.detach())):
             raise DivergedError(f"the loss is {float(loss.detach())}")
-        self._adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        for parameter in self._parameters:
+            parameter.grad = None
+        if not self._backward(loss, self._parameters):
+            return nan
         gradients = [p.grad for p in self._parameters if p.grad is not None]
         total = nn.utils.get_total_norm(gradients)
         norm = float(total)
@@ -81,23 +114,33 @@ class Optimiser:
         for group, rate in zip(self._adam.param_groups, self._rates, strict=True):
             group["lr"] = self._config.lr * rate * factor
         self._adam.step()
+        self._muon.step(factor)
         return norm
 
     def state(self) -> dict[str, Tensor]:
-        """All that Adam remembers, as named tensors."""
-        return {
+        """All that Adam and Muon remember, as named tensors."""
+        adam = {
             f"adam.{entry}.{name}": self._adam.state[tensor][entry]
             for name, tensor in self._named.items()
+            if name not in self._muon.momentum
             for entry in self._adam.state[tensor]
         }
+        return adam | {f"muon.momentum.{name}": tensor for name, tensor in self._muon.momentum.items()}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Remember what `state` gave."""
         for key, value in state.items():
             of, entry, name = key.split(".", 2) if key.count(".") > 1 else ("", "", "")
+            if of == "muon":
+                self._muon.momentum[name].copy_(value)
             if of != "adam":
                 continue
             parameter = self._named[name]
             # In the parameter's own memory layout, which the fused kernel takes for granted.
             kept = value.clone() if entry == "step" else torch.empty_like(parameter).copy_(value)
-            self._adam.state[parameter][entry] = kept.detach()
+            self._adam.state[parameter][entry] = kept.detach().to(parameter.device)
+
+
+def _backward(loss: Tensor, parameters: Sequence[nn.Parameter]) -> bool:
+    loss.backward()  # type: ignore[no-untyped-call]
+    return True

@@ -122,7 +122,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         )
     # One encoder for all methods, pretrained by classification; then the learner alone on its features; then
     # everything together at a low rate. OML has nothing to train but the encoder.
-    pretrain = PretrainConfig(epochs=45.0, warp=1.0, warmup=200)
+    pretrain = PretrainConfig(epochs=30.0, warmup=100)
     features = None if by_gradient else FeaturesConfig(steps=1000, weight_decay=shared.weight_decay)
     train = replace(
         shared,
@@ -153,7 +153,7 @@ def _by_cosine(model: ModelConfig) -> ModelConfig:
     if isinstance(learner, CPMConfig):
         learner = replace(learner, memory="average")
     elif isinstance(learner, ProtoNetConfig):
-        learner = replace(learner, similarity="cosine")
+        learner = replace(learner, similarity="cosine", beta_read=-6.0, beta_write=-6.0)
     elif isinstance(learner, MatchingNetConfig):
         learner = replace(learner, similarity="cosine", temperature=30.0, beta=-18.0)
     elif isinstance(learner, IMPConfig):

@@ -47,6 +47,10 @@ class PretrainConfig:
     """What is taken off the right class's cosine, so that it has to be right by more than a hair."""
     lr: float = 3e-3
     """Learning rate at the start."""
+    classifier_lr: float = 1e-2
+    """Learning rate of the classifier, which is thrown away afterwards."""
+    turn: float = 0.1
+    """How far a step of Muon turns a kernel at the start, as a share of its length; 0: all is Adam's."""
     schedule: Schedule = "cosine"
     """How the learning rate falls over the budget."""
     warmup: int = 0
@@ -178,7 +182,9 @@ class Pretraining:
 
     def tensors(self) -> list[Trained]:
         """What is trained."""
-        return trained(self.encoder, "encoder") + trained(self.classifier, "classifier")
+        config = self.config
+        encoder = trained(self.encoder, "encoder", turn=config.turn)
+        return encoder + trained(self.classifier, "classifier", config.classifier_lr / config.lr)
 
     def losses(self, step: int) -> dict[str, Tensor]:
         """The loss of a step, and how often it was right."""
