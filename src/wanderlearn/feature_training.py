@@ -41,6 +41,8 @@ class FeaturesConfig:
     """Sequences per step."""
     lr: float = 2e-3
     """Learning rate at the start."""
+    muon: bool = True
+    """Matrices are learned by Muon; otherwise all is Adam's."""
     schedule: Schedule = "cosine"
     """How the learning rate falls over the budget."""
     warmup: int = 0
@@ -82,7 +84,7 @@ class FeatureTraining:
     def tensors(self) -> list[Trained]:
         """What is trained: the learner alone."""
         self.model.encoder.requires_grad_(False)
-        return trained(self.model.learner, "learner")
+        return trained(self.model.learner, "learner", muon=self.config.lr if self.config.muon else 0.0)
 
     def losses(self, step: int) -> dict[str, Tensor]:
         """The loss of a step and its parts."""

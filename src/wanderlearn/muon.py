@@ -1,9 +1,9 @@
-"""Muon: steps that turn a kernel in all its directions alike, where Adam's follow the few that are steep.
+"""Muon: steps that move a matrix in all its directions alike, where Adam's follow the few that are steep.
 
-The momentum of the gradient, as a matrix [outputs, inputs x 3 x 3], is replaced by the nearest matrix whose
-singular values are all about one, found by a few products of matrices; so each step turns the kernel by a
-known share of its length. Only for kernels that a BatchNorm follows: there the length means nothing, and it
-is kept at that of the step.
+The momentum of the gradient is replaced by the nearest matrix whose singular values are all about one, found
+by a few products of matrices. A kernel [outputs, inputs, 3, 3] is such a matrix, too; a BatchNorm follows it,
+so its length means nothing: it is kept at that of the step, and a step turns it by a known share. Any other
+matrix moves as far as Adam would move it at the same learning rate.
 """
 
 from typing import Final
@@ -19,12 +19,13 @@ ROUNDS: Final = 5
 # An odd polynomial that brings singular values from (0, 1] near one in few rounds: it overshoots a little
 # (0.7 to 1.2), which does no harm.
 LINEAR, CUBIC, QUINTIC = 3.4445, -4.7750, 2.0315
+AS_ADAM: Final = 0.2  # about what an entry moves in a step of Adam, as a part of the learning rate
 
 
 def orthogonal(matrix: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
     """The matrix with all its singular values brought to about one; zero stays zero."""
     tall = matrix.shape[0] > matrix.shape[1]
-    x = matrix.T if tall else matrix
+    x: Tensor = matrix.T if tall else matrix
     x = x / (x.norm() + 1e-12)
     for _ in range(ROUNDS):
         square = x @ x.T
@@ -33,22 +34,25 @@ def orthogonal(matrix: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows col
 
 
 class Muon:
-    """Turns kernels; for each, `turn` is the share of its length that a full step moves it by."""
+    """Moves kernels and matrices; `sizes` are shares of a kernel's length, and learning rates of a matrix."""
 
-    def __init__(self, kernels: dict[str, nn.Parameter], turns: dict[str, float]) -> None:
-        self.kernels, self.turns = kernels, turns
-        self.momentum = {name: torch.zeros_like(kernel) for name, kernel in kernels.items()}
+    def __init__(self, tensors: dict[str, nn.Parameter], sizes: dict[str, float]) -> None:
+        self.tensors, self.sizes = tensors, sizes
+        self.momentum = {name: torch.zeros_like(tensor) for name, tensor in tensors.items()}
 
     @torch.no_grad()
     def step(self, factor: float) -> None:
-        """One step down the gradients, at `factor` times the full turn."""
-        for name, kernel in self.kernels.items():
-            if kernel.grad is None:
+        """One step down the gradients, at `factor` times the full size."""
+        for name, tensor in self.tensors.items():
+            if tensor.grad is None:
                 continue
-            momentum = self.momentum[name].lerp_(kernel.grad, 1 - MOMENTUM)
-            ahead = torch.lerp(kernel.grad, momentum, MOMENTUM).flatten(1)  # where the momentum will be next
-            step = orthogonal(ahead)
+            momentum = self.momentum[name].lerp_(tensor.grad, 1 - MOMENTUM)
+            ahead = torch.lerp(tensor.grad, momentum, MOMENTUM).flatten(1)  # where the momentum will be next
+            step, size = orthogonal(ahead), self.sizes[name] * factor
+            if tensor.ndim == 2:
+                tensor.add_(step, alpha=-size * AS_ADAM * max(step.shape) ** 0.5)
+                continue
             length = min(step.shape) ** 0.5  # of a matrix whose singular values are all one
-            kernel.mul_(length / kernel.norm())
-            kernel.add_(step.view_as(kernel), alpha=-self.turns[name] * factor)
-            kernel.mul_(length / kernel.norm())
+            tensor.mul_(length / tensor.norm())
+            tensor.add_(step.view_as(tensor), alpha=-size)
+            tensor.mul_(length / tensor.norm())

@@ -12,10 +12,11 @@ from wanderlearn.muon import Muon
 __all__ = ["Backward", "DivergedError", "Optimiser", "Trained", "trained"]
 
 
-MANY_CHANNELS: Final = 8  # the first layer sees colours, not features: a few directions, and all of them steep
+# Fewer directions than this are all steep: the first layer sees colours, not features.
+FEW: Final = 8
 
 
-# Puts the gradients of a loss into these parameters. False: they are no numbers, and this step is to be left out.
+# Puts the gradients of a loss into these parameters. False: they are no numbers, the step is to be left out.
 Backward = Callable[[Tensor, Sequence[nn.Parameter]], bool]
 
 
@@ -29,7 +30,7 @@ class Trained(NamedTuple):
     name: str
     tensor: nn.Parameter
     rate: float  # multiplies the learning rate
-    turn: float = 0.0  # how far Muon turns it in a full step; 0: it is Adam's
+    muon: float = 0.0  # the size of Muon's steps; 0: it is Adam's
 
 
 class _Config(Protocol):
@@ -45,42 +46,41 @@ class _Config(Protocol):
     def adam_eps(self) -> float: ...
 
 
-def trained(module: nn.Module, prefix: str, rate: float = 1.0, turn: float = 0.0) -> list[Trained]:
+def trained(module: nn.Module, prefix: str, rate: float = 1.0, muon: float = 0.0) -> list[Trained]:
     """All parameters of a module, with names that are unique across modules of different prefixes.
 
-    With `turn`, kernels over many channels are turned by Muon.
+    With `muon`, the size of its steps, matrices and kernels of many directions are Muon's.
     """
     return [
-        Trained(f"{prefix}.{name}", tensor, rate, turn * rate * _is_kernel(tensor))
+        Trained(f"{prefix}.{name}", tensor, rate, muon * rate * _has_many_directions(tensor))
         for name, tensor in module.named_parameters()
     ]
 
 
-def _is_kernel(tensor: Tensor) -> bool:
-    return tensor.ndim == 4 and tensor.shape[1] >= MANY_CHANNELS
+def _has_many_directions(tensor: Tensor) -> bool:
+    return tensor.ndim in (2, 4) and min(tensor.shape[:2]) >= FEW
 
 
 class Optimiser:
     """Adam, with L2 decay on weights only: matrices and kernels, never biases, norms, thresholds or scales.
 
-    What is to be turned is Muon's instead, and has no decay. The decay is a part of the gradient, d(wd/2 |w|^2)/dw = wd w, added after the gradient's norm was capped.
+    The decay is a part of the gradient, d(wd/2 |w|^2)/dw = wd w, added after the gradient's norm was capped.
+    What is Muon's has no decay.
     """
 
-    def __init__(
-        self, tensors: Iterable[Trained], config: _Config, backward: Backward | None = None
-    ) -> None:
+    def __init__(self, tensors: Iterable[Trained], config: _Config, backward: Backward | None = None) -> None:
         self._backward = backward or _backward
         self._named = {each.name: each.tensor for each in tensors if each.tensor.requires_grad}
         self._parameters = list(self._named.values())
         self._config = config
-        turned = {each.name: each for each in tensors if each.turn and each.tensor.requires_grad}
+        other = {each.name: each for each in tensors if each.muon and each.tensor.requires_grad}
         self._muon = Muon(
-            {name: each.tensor for name, each in turned.items()},
-            {name: each.turn for name, each in turned.items()},
+            {name: each.tensor for name, each in other.items()},
+            {name: each.muon for name, each in other.items()},
         )
         groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
         for each in tensors:
-            if each.tensor.requires_grad and not each.turn:
+            if each.tensor.requires_grad and not each.muon:
                 groups.setdefault((each.rate, each.tensor.ndim > 1), []).append(each.tensor)
         self._rates = [rate for rate, _ in groups]
         self._adam = torch.optim.Adam(

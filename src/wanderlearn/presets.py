@@ -116,8 +116,10 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         # comes pretrained, and most steps are taken on its features, where they cost little.
         return replace(
             preset,
-            pretrain=PretrainConfig(minutes=3.0),
-            features=FeaturesConfig(minutes=5.0, copies=1, batch_size=8, weight_decay=train.weight_decay),
+            pretrain=PretrainConfig(minutes=3.0, turn=0.0, classifier_lr=3e-3),
+            features=FeaturesConfig(
+                minutes=5.0, copies=1, batch_size=8, muon=False, weight_decay=train.weight_decay
+            ),
             train=replace(train, minutes=2.0, lr=5e-4, encoder_lr=0.1),
         )
     # One encoder for all methods, pretrained by classification; then the learner alone on its features; then

@@ -183,7 +183,7 @@ class Pretraining:
     def tensors(self) -> list[Trained]:
         """What is trained."""
         config = self.config
-        encoder = trained(self.encoder, "encoder", turn=config.turn)
+        encoder = trained(self.encoder, "encoder", muon=config.turn)
         return encoder + trained(self.classifier, "classifier", config.classifier_lr / config.lr)
 
     def losses(self, step: int) -> dict[str, Tensor]:
