@@ -35,7 +35,7 @@ def main() -> None:
         asked.error(f"there is no row {', '.join(sorted(unknown))}")
     for name in words.rows or ROWS:
         row(name, words.runs, words.encoder, words.seed)
-    for script in ("method_pages.py", "reproducibility.py"):
+    for script in ():
         subprocess.run([sys.executable, str(ROOT / "benchmarks" / script)], check=True)
 
 

@@ -125,7 +125,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     # One encoder for all methods, pretrained by classification; then the learner alone on its features; then
     # everything together at a low rate. OML has nothing to train but the encoder.
     pretrain = PretrainConfig(epochs=30.0, warmup=100)
-    features = None if by_gradient else FeaturesConfig(steps=1000, weight_decay=shared.weight_decay)
+    features = None if by_gradient else FeaturesConfig(steps=2000, weight_decay=shared.weight_decay)
     train = replace(
         shared,
         steps=300 if method == "cpm" else 100,
