@@ -140,6 +140,8 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     if method == "wayfarer":  # it has learned all it can from the features, and only the encoder is to gain
         train = replace(train, steps=400, validate_every=50)
     model = _by_cosine(_model(method, momentum=0.01))
+    if semi and isinstance(model.learner, ProtoNetConfig):  # learn from what has no name only when very sure
+        model = replace(model, learner=replace(model.learner, beta_write=-10.0))
     return Preset(name, world, RoamingConfig(semi=semi), model, train, pretrain, features)
 
 
