@@ -49,7 +49,7 @@ def _measured(found: dict[str, Any]) -> str:
         ["parameters", found["parameters"]],
         ["bytes added up per step", found["exchange_bytes"]],
         ["speedup by the cost model", found["predicted_speedup"]],
-        ["speedup measured", found["speedup"]],
+        ["speedup measured, median of neighbouring rounds", found["speedup"]],
         ["efficiency measured", found["efficiency"]],
     ]
     on, size = found["measured_on"], found["batch_size"]
