@@ -13,8 +13,6 @@ first of them pretrains. Photographs are found in WANDERLEARN_DATA (docs/context
 
 import argparse
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +25,9 @@ from wanderlearn.paper import LEARNERS
 from wanderlearn.presets import CONTEXT_PRESETS
 from wanderlearn.presets.context import CONDITIONS, CONTEXT_LEARNERS, context_name
 from wanderlearn.results import commit, fill, markdown_table, read_result
+from wanderlearn.table_rows import tested, trained
 
 ROOT = Path(__file__).parents[1]
-WANDER = [sys.executable, "-c", "from wanderlearn.cli import main; main()"]
 TEXTURES = {"omniglot": "photos", "glyphs": "procedural"}
 ENCODER = {"omniglot": "omniglot", "glyphs": None}  # what comes with the package
 
@@ -58,21 +56,15 @@ def cell(name: str, words: argparse.Namespace) -> None:
     run, result = words.runs / name, words.results / f"{name}.json"
     if result.exists():
         return
-    _wander("train", name, *training(name, words))
+    os.environ["OMP_NUM_THREADS"] = "1"  # the same for every cell
+    trained(name, run, *training(name, words))
     shuffle = ["--shuffle"] * CONTEXT_PRESETS[name].roaming.shuffle
-    options = ["--sequences", str(words.sequences), "--answers", str(run / "answers.npz"), *shuffle]
-    _wander("evaluate", str(run), "--json", str(result), *options)
-
-
-def _wander(*words: str) -> None:
-    """A command, on one thread."""
-    subprocess.run([*WANDER, *words], check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    tested(run, result, "--sequences", str(words.sequences), *shuffle)
 
 
 def training(name: str, words: argparse.Namespace) -> list[str]:
     """What is said to `wander train` beside the preset."""
-    said = ["--runs", str(words.runs), "--train.threads", "1"]
-    said += ["--resume"] * (words.runs / name / "config.json").exists()
+    said = ["--train.threads", "1"]
     if CONTEXT_PRESETS[name].roaming.background is not None:
         said += ["--textures", words.textures or TEXTURES[words.world]]
     if start := _encoder(name, words):

@@ -18,7 +18,6 @@ quarter, at whatever number of threads; testing a row takes about as long again 
 """
 
 import argparse
-import subprocess
 import sys
 from pathlib import Path
 
@@ -28,10 +27,10 @@ from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import markdown, read_method_table
 from wanderlearn.report.parts import parts_markdown
 from wanderlearn.results import fill, markdown_table
+from wanderlearn.table_rows import pretrained, tested, trained
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "imagenet.md"
-WANDER = [sys.executable, "-c", "from wanderlearn.cli import main; main()"]
 ALL = [name for name in IMAGENET_PRESETS if "-small" in name]
 ROWS = [
     f"{learner}-imagenet-small{end}" for end in ("", "-semi") for learner in ("protonet", "cpm", "wayfarer")
@@ -76,27 +75,11 @@ def row(name: str, words: argparse.Namespace, extra: list[str]) -> None:
     run, result = words.runs / f"{name}{ending}", words.results / f"{name}{ending}.json"
     if result.exists():
         return
-    encoder = words.encoder or str(pretrained(words, extra, ending))
-    train(name, run, words, [*extra, "--encoder", encoder])
-    options = ["--sequences", str(words.sequences), "--json", str(result)]
-    answers = ["--answers", str(run / "answers.npz")]
-    subprocess.run([*WANDER, "evaluate", str(run), *options, *answers], check=True)
-
-
-def pretrained(words: argparse.Namespace, extra: list[str], ending: str) -> Path:
-    """The run whose encoder all rows start with: only its pretraining counts."""
-    run: Path = words.runs / f"{ENCODER}{ending}"
-    if not (run / "pretrained" / "model.safetensors").exists():
-        no_more = ["--features.minutes", "None", "--train.minutes", "None", "--train.steps", "1"]
-        train("protonet-imagenet-small", run, words, [*extra, *no_more])
-    return run
-
-
-def train(preset: str, run: Path, words: argparse.Namespace, options: list[str]) -> None:
-    """Train by a preset, or go on."""
-    place = ["--world", words.world, "--runs", str(words.runs), "--name", run.name]
-    again = ["--resume"] * run.exists()
-    subprocess.run([*WANDER, "train", preset, *place, *options, *again], check=True)
+    options = ["--world", words.world, *extra]
+    first = words.runs / f"{ENCODER}{ending}"
+    encoder = words.encoder or str(pretrained("protonet-imagenet-small", first, *options))
+    trained(name, run, *options, "--encoder", encoder)
+    tested(run, result, "--sequences", str(words.sequences))
 
 
 def encoders() -> str:

@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 
 from wanderlearn.presets import PRESETS, SCRATCH_PRESETS
+from wanderlearn.table_rows import tested, trained
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
-WANDER = [sys.executable, "-c", "from wanderlearn.cli import main; main()"]
 ROWS = [name for name in PRESETS if "-omniglot" in name] + list(SCRATCH_PRESETS)
 
 
@@ -45,12 +45,10 @@ def row(name: str, runs: Path, encoder: str, seed: int) -> None:
     run, result = runs / f"{name}{ending}", RESULTS / f"{name}{ending}.json"
     if result.exists():
         return
-    words = ["--runs", str(runs), "--name", run.name]
-    words += ["--encoder", encoder] * (name not in SCRATCH_PRESETS)
-    words += ["--train.seed", str(seed)] * bool(seed) + ["--resume"] * run.exists()
-    subprocess.run([*WANDER, "train", name, *words], check=True)
-    answers = ["--answers", str(run / "answers.npz")]
-    subprocess.run([*WANDER, "evaluate", str(run), "--json", str(result), *answers], check=True)
+    words = ["--encoder", encoder] * (name not in SCRATCH_PRESETS)
+    words += ["--train.seed", str(seed)] * bool(seed)
+    trained(name, run, *words)
+    tested(run, result)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ the encoder takes 25 minutes and a row 15 beyond it, so every learner has had 40
 """
 
 import argparse
-import subprocess
 import sys
 from pathlib import Path
 
@@ -30,10 +29,10 @@ from wanderlearn.report.methods import markdown, read_method_table
 from wanderlearn.report.parts import parts_markdown
 from wanderlearn.results import commit, fill, markdown_table, read_result, write_result
 from wanderlearn.rooms.stats import READINGS, rooms_statistics
+from wanderlearn.table_rows import pretrained, tested, trained, wander
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "rooms.md"
-WANDER = [sys.executable, "-c", "from wanderlearn.cli import main; main()"]
 ALL = [name for name in ROOMS_PRESETS if "-small" in name]
 ROWS = [f"{learner}-rooms-small{end}" for end in ("", "-semi") for learner in ("protonet", "cpm", "wayfarer")]
 ENCODER, STATISTICS = "encoder-rooms-small", "rooms-walks.json"
@@ -74,7 +73,7 @@ def record(words: argparse.Namespace) -> None:
     for split, homes in zip(("train", "val", "test"), words.homes, strict=True):
         options = ["--worlds", str(homes), "--frames", str(words.frames), "--split", split]
         options += ["--out", str(words.walks), "--processes", str(words.processes)]
-        subprocess.run([*WANDER, "rooms", "record", *options], check=True)
+        wander("rooms", "record", *options)
     words.results.mkdir(parents=True, exist_ok=True)
     counted = rooms_statistics(words.walks)
     numbers = {name: counted[name] for name in SHOWN}
@@ -88,29 +87,13 @@ def row(name: str, words: argparse.Namespace, extra: list[str]) -> None:
     run, result = words.runs / f"{name}{ending}", words.results / f"{name}{ending}.json"
     if result.exists():
         return
-    encoder = words.encoder or str(pretrained(words, extra, ending))
-    train(name, run, words, [*extra, "--encoder", encoder])
-    options = ["--sequences", str(words.sequences), "--json", str(result)]
-    options += ["--answers", str(run / "answers.npz")]
+    options = ["--world", f"rooms:{words.walks}", *extra]
+    first = words.runs / f"{ENCODER}{ending}"
+    encoder = words.encoder or str(pretrained("protonet-rooms-small", first, *options))
+    trained(name, run, *options, "--encoder", encoder)
     other = words.runs / f"protonet-rooms-small{'-semi' * name.endswith('-semi')}{ending}" / "answers.npz"
-    options += ["--compare", str(other)] * (other.exists() and other.parent != run)
-    subprocess.run([*WANDER, "evaluate", str(run), *options], check=True)
-
-
-def pretrained(words: argparse.Namespace, extra: list[str], ending: str) -> Path:
-    """The run whose encoder all rows start with: only its pretraining counts."""
-    run: Path = words.runs / f"{ENCODER}{ending}"
-    if not (run / "pretrained" / "model.safetensors").exists():
-        no_more = ["--features.minutes", "None", "--train.minutes", "None", "--train.steps", "1"]
-        train("protonet-rooms-small", run, words, [*extra, *no_more])
-    return run
-
-
-def train(preset: str, run: Path, words: argparse.Namespace, options: list[str]) -> None:
-    """Train by a preset, or go on."""
-    place = ["--world", f"rooms:{words.walks}", "--runs", str(words.runs), "--name", run.name]
-    again = ["--resume"] * run.exists()
-    subprocess.run([*WANDER, "train", preset, *place, *options, *again], check=True)
+    compared = ["--compare", str(other)] * (other.exists() and other.parent != run)
+    tested(run, result, "--sequences", str(words.sequences), *compared)
 
 
 def recorded(results: Path) -> str:

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -165,12 +165,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The benchmark, with its commands run in this process."""
     module = benchmark("imagenet")
 
-    def run(command: list[str], check: bool) -> None:
-        assert check
-        assert command[: len(module.WANDER)] == module.WANDER
-        main(command[len(module.WANDER) :])
-
-    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run))
+    monkeypatch.setattr("wanderlearn.table_rows.wander", lambda *words: main(list(words)))
     return module
 
 
@@ -194,7 +189,7 @@ def test_the_benchmark_trains_one_encoder_and_every_row_once(
         assert (result["preset"], result["world"], result["sequences"]) == (name, "imagenet-natural", 2)
         assert result["train"]["config"]["encoder"]  # it was given one
         assert load_model(f"runs/{name}/best/model.safetensors").config.encoder.image_size == 12
-    monkeypatch.setattr(rows, "subprocess", SimpleNamespace(run=_never))
+    monkeypatch.setattr("wanderlearn.table_rows.wander", _never)
     rows.main()  # all is there
 
 

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -212,41 +213,34 @@ def _tell(outcome: Outcome, args: list[str]) -> None:
     )
 
 
+def _line(preset: Preset) -> tuple[str, str]:
+    """What to write after `wander train`, and what that does."""
+    command, _, what = preset.about.partition(": ")
+    return command.removeprefix("wander train "), what
+
+
 def _overview() -> None:
     console = Console()
-    console.print("usage: wander train PRESET [OPTIONS]\n\nTrain a learner from a preset:\n", highlight=False)
-    table = Table(box=None, show_header=False, padding=(0, 2))
-    for preset in (PRESETS | SCRATCH_PRESETS).values():
-        table.add_row(preset.name, preset.about.partition(": ")[2])
-    console.print(table)
-    console.print("\nThe same methods on pictures of yours (docs/folder.md):\n", highlight=False)
-    table = Table(box=None, show_header=False, padding=(0, 2))
-    for preset in METHOD_PRESETS.values():
-        table.add_row(f"{preset.name} --world folder:PATH", preset.about.partition(": ")[2])
-    console.print(table)
-    console.print("\nThe same on natural pictures (docs/imagenet.md):\n", highlight=False)
-    table = Table(box=None, show_header=False, padding=(0, 2))
-    for preset in IMAGENET_PRESETS.values():
-        table.add_row(f"{preset.name} --world imagenet:PATH", preset.about.partition("PATH: ")[2])
-    console.print(table)
-    console.print("\nThe same on recorded walks through rooms (docs/rooms.md):\n", highlight=False)
-    table = Table(box=None, show_header=False, padding=(0, 2))
-    for preset in ROOMS_PRESETS.values():
-        table.add_row(f"{preset.name} --world rooms:PATH", preset.about.partition("PATH: ")[2])
-    console.print(table)
-    console.print("\nThe paper's context experiment (docs/context.md):\n", highlight=False)
-    table = Table(box=None, show_header=False, padding=(0, 2))
-    for preset in CONTEXT_PRESETS.values():
-        table.add_row(preset.name, preset.about.partition(": ")[2].rpartition(" (")[0])
-    console.print(table)
-    console.print(
-        "\nRows of the paper's ablation tables, the rest as in CPM's preset or ProtoNet's:\n", highlight=False
-    )
-    table = Table(box=None, show_header=False, padding=(0, 2))
-    table.add_column(no_wrap=True)
-    for preset in ABLATION_PRESETS.values():
-        table.add_row(preset.name, preset.about.rpartition(" (")[2].rstrip(")"))
-    console.print(table)
+    console.print("usage: wander train PRESET [OPTIONS]", highlight=False)
+    kinds: list[tuple[str, dict[str, Preset], Callable[[Preset], tuple[str, str]]]] = [
+        ("Train a learner from a preset", PRESETS | SCRATCH_PRESETS, _line),
+        ("The same methods on pictures of yours (docs/folder.md)", METHOD_PRESETS, _line),
+        ("The same on natural pictures (docs/imagenet.md)", IMAGENET_PRESETS, _line),
+        ("The same on recorded walks through rooms (docs/rooms.md)", ROOMS_PRESETS, _line),
+        ("The paper's context experiment (docs/context.md)", CONTEXT_PRESETS, _line),
+        (
+            "Rows of the paper's ablation tables, the rest as in CPM's preset or ProtoNet's",
+            ABLATION_PRESETS,
+            lambda preset: (preset.name, preset.about.rpartition(" (")[2].rstrip(")")),
+        ),
+    ]
+    for words, presets, line in kinds:
+        console.print(f"\n{words}:\n", highlight=False)
+        table = Table(box=None, show_header=False, padding=(0, 2))
+        table.add_column(no_wrap=presets is ABLATION_PRESETS)
+        for preset in presets.values():
+            table.add_row(*line(preset))
+        console.print(table)
     console.print(
         "\nAny field of a preset can be changed: wander train cpm-glyphs --train.lr 5e-4 --train.steps 200\n"
         "All of them: wander train cpm-glyphs --help\n"

@@ -8,8 +8,7 @@ from PIL import Image
 from torch import nn
 
 from wanderlearn.evaluate import gather
-from wanderlearn.figures.style import DPI, canvas, check_name, save
-from wanderlearn.files import writing
+from wanderlearn.figures.style import check_name, save_sheet
 from wanderlearn.metrics.record import Bools, Floats, Ints
 from wanderlearn.report.sequences import sequence_sheet
 from wanderlearn.worlds.roaming import Roaming
@@ -44,15 +43,4 @@ def draw_answers(path: Path, name: str, world: Roaming, m: Meetings, found: Said
     )
     answer = np.asarray(found.answer, dtype=np.int64)
     sheet = sequence_sheet(world, [m], [answer], across=ACROSS, titles=[title])
-    if path.suffix.lower() == ".png":
-        with writing(path) as part:
-            # A palette keeps it small: there are a few colours and the greys of the pictures.
-            few = sheet.quantize(128, dither=Image.Dither.NONE)
-            few.save(part, format="PNG", optimize=True, dpi=(DPI, DPI))
-        return
-    with canvas(sheet.width / DPI, sheet.height / DPI) as figure:
-        figure.set_layout_engine("none")
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.imshow(np.asarray(sheet), interpolation="none")
-        axes.set_axis_off()
-        save(path, figure)
+    save_sheet(path, sheet, 128, Image.Dither.NONE)  # a few colours and the greys of the pictures

@@ -12,18 +12,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
 from wanderlearn.errors import WanderError
 from wanderlearn.files import writing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from PIL import Image
 
     from wanderlearn.figures.curve import Curve
 
 __all__ = [
     "BLUE", "COLUMN", "DPI", "GREEN", "INK", "PAGE", "QUIET", "VERMILION", "Line", "canvas", "check_name",
-    "end_labels", "lines_for", "markers", "note", "over_meetings", "save", "title",
+    "end_labels", "lines_for", "markers", "note", "over_meetings", "save", "save_sheet", "title",
 ]  # fmt: skip
 
 PAGE: Final = 6.8  # inches: both columns of a paper
@@ -116,6 +119,24 @@ def save(path: Path, figure: Figure) -> None:
     undated = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     with writing(path) as part:
         figure.savefig(part, format=kind, dpi=DPI, metadata=undated)
+
+
+def save_sheet(path: Path, sheet: Image.Image, colours: int, dither: Image.Dither) -> None:
+    """Write a picture as what its name says; a PNG with so many colours, which keeps it small.
+
+    In an SVG or PDF the pixels are embedded.
+    """
+    if path.suffix.lower() == ".png":
+        with writing(path) as part:
+            few = sheet.quantize(colours, dither=dither)
+            few.save(part, format="PNG", optimize=True, dpi=(DPI, DPI))
+        return
+    with canvas(sheet.width / DPI, sheet.height / DPI) as figure:
+        figure.set_layout_engine("none")
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.imshow(np.asarray(sheet), interpolation="none")
+        axes.set_axis_off()
+        save(path, figure)
 
 
 def lines_for(names: Sequence[str]) -> dict[str, Line]:

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from wanderlearn.figures.style import DPI, ENVIRONMENTS, INK, QUIET, VERMILION, canvas, check_name, save
-from wanderlearn.files import writing
+from wanderlearn.figures.style import ENVIRONMENTS, INK, QUIET, VERMILION, check_name, save_sheet
 from wanderlearn.rooms.sightings import Sightings
 from wanderlearn.worlds.sequence import NEW, UNLABELED, Ints, Meetings
 
@@ -68,18 +67,7 @@ def walk_sheet(pictures: Sightings, shown: Shown, title: str, across: int) -> Im
 def draw_walk(path: Path, pictures: Sightings, shown: Shown, title: str, across: int) -> None:
     """Write the sheet. In an SVG or PDF the pixels are embedded."""
     check_name(path)
-    sheet = walk_sheet(pictures, shown, title, across)
-    if path.suffix.lower() == ".png":
-        with writing(path) as part:
-            few = sheet.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.FLOYDSTEINBERG)
-            few.save(part, format="PNG", optimize=True, dpi=(DPI, DPI))
-        return
-    with canvas(sheet.width / DPI, sheet.height / DPI) as figure:
-        figure.set_layout_engine("none")
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.imshow(np.asarray(sheet), interpolation="none")
-        axes.set_axis_off()
-        save(path, figure)
+    save_sheet(path, walk_sheet(pictures, shown, title, across), 256, Image.Dither.FLOYDSTEINBERG)
 
 
 def _tile(

@@ -15,14 +15,11 @@ from wanderlearn.feature_training import FeaturesConfig
 from wanderlearn.learners.cpm import CPMConfig
 from wanderlearn.learners.dnc import DNCConfig
 from wanderlearn.learners.imp import IMPConfig
-from wanderlearn.learners.lstm import LSTMConfig
-from wanderlearn.learners.matchingnet import MatchingNetConfig
-from wanderlearn.learners.oml import OMLConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.learners.resnet12 import ResNet12Config
-from wanderlearn.learners.wayfarer import WayfarerConfig
-from wanderlearn.model import LearnerConfig, ModelConfig
+from wanderlearn.model import ModelConfig
 from wanderlearn.presets.preset import METHODS, Method, Preset
+from wanderlearn.presets.pretrained import BY_GRADIENT, FEW_NUMBERS, PLAIN, for_cosines
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.worlds.roaming import RoamingConfig
@@ -31,7 +28,6 @@ __all__ = ["IMAGENET_PRESETS"]
 
 Size = Literal["", "-small"]
 STARRED: Final = ("lstm", "dnc", "protonet")  # pretrained and frozen in the paper
-BY_GRADIENT: Final = ("oml-u", "oml-u-plus")
 SMALL_CHANNELS: Final = (16, 32, 64, 128)
 SMALL_SIZE: Final = 32
 CROP: Final = 3  # pixels around the small pictures, to crop from
@@ -39,16 +35,11 @@ CROP: Final = 3  # pixels around the small pictures, to crop from
 
 def _as_the_authors(method: Method, semi: bool) -> Preset:
     encoder = ResNet12Config(last_relu=method == "oml-u")
-    learners: dict[Method, LearnerConfig] = {
+    learners = PLAIN | {
         "cpm": CPMConfig(unit_features=True),
         "protonet": ProtoNetConfig(similarity="cosine", beta_write=-12.0),
-        "matchingnet": MatchingNetConfig(),
         "imp": IMPConfig(beta=30.0),
-        "lstm": LSTMConfig(),
         "dnc": DNCConfig(width=256),
-        "oml-u": OMLConfig(),
-        "oml-u-plus": OMLConfig(classifier="cosine"),
-        "wayfarer": WayfarerConfig(),
     }
     by_gradient, pretrained = method in BY_GRADIENT, method in (*STARRED, "wayfarer")
     return Preset(
@@ -69,35 +60,17 @@ def _as_the_authors(method: Method, semi: bool) -> Preset:
 
 
 def _small(method: Method, semi: bool) -> Preset:
-    """Minutes instead of hours, and the same for every method, so that they can be compared.
-
-    Features are pretrained for cosines, so those who know none get features of one length.
-    """
-    length = {"imp": 3.2, "oml-u": 10.0}.get(method, 0.0)
+    """Minutes instead of hours, and the same for every method, so that they can be compared."""
     encoder = ResNet12Config(
-        image_size=SMALL_SIZE,
-        channels=SMALL_CHANNELS,
-        last_relu=False,
-        batch_norm_momentum=0.02,
-        length=length,
+        image_size=SMALL_SIZE, channels=SMALL_CHANNELS, last_relu=False, batch_norm_momentum=0.02
     )
-    learners: dict[Method, LearnerConfig] = {
-        "cpm": CPMConfig(unit_features=True, memory="average"),
-        "protonet": ProtoNetConfig(similarity="cosine"),
-        "matchingnet": MatchingNetConfig(similarity="cosine", temperature=30.0, beta=-18.0),
-        "imp": IMPConfig(),
-        "lstm": LSTMConfig(),
-        "dnc": DNCConfig(),
-        "oml-u": OMLConfig(inner_lr=0.1),
-        "oml-u-plus": OMLConfig(classifier="cosine", inner_lr=3e-3),
-        "wayfarer": WayfarerConfig(),
-    }
-    few_numbers = method in ("protonet", "matchingnet", "imp")  # only thresholds to find
+    plain = CPMConfig(unit_features=True) if method == "cpm" else PLAIN[method]
+    few_numbers = method in FEW_NUMBERS
     return Preset(
         name=f"{method}-imagenet-small{'-semi' if semi else ''}",
         world="",
         roaming=RoamingConfig(semi=semi, crop="picture", crop_padding=CROP, occlusion=0.0),
-        model=ModelConfig(encoder, replace(learners[method], features=encoder.feature_dim)),
+        model=for_cosines(encoder, plain, semi=semi),
         train=TrainConfig(
             minutes=10.0,
             batch_size=4,

@@ -4,17 +4,10 @@ from dataclasses import replace
 from typing import Final, Literal, get_args
 
 from wanderlearn.feature_training import FeaturesConfig
-from wanderlearn.learners.cpm import CPMConfig
-from wanderlearn.learners.dnc import DNCConfig
 from wanderlearn.learners.encoders import Conv4Config
-from wanderlearn.learners.imp import IMPConfig
-from wanderlearn.learners.lstm import LSTMConfig
-from wanderlearn.learners.matchingnet import MatchingNetConfig
-from wanderlearn.learners.oml import OMLConfig
-from wanderlearn.learners.protonet import ProtoNetConfig
-from wanderlearn.learners.wayfarer import WayfarerConfig
-from wanderlearn.model import LearnerConfig, ModelConfig
+from wanderlearn.model import ModelConfig
 from wanderlearn.presets.preset import METHODS, Method, Preset
+from wanderlearn.presets.pretrained import BY_GRADIENT, FEW_NUMBERS, OMNIGLOT_PRETRAINING, PLAIN, for_cosines
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.worlds.roaming import RoamingConfig
@@ -29,23 +22,12 @@ def _model(method: Method, momentum: float) -> ModelConfig:
     """The authors' model: CPM and OML-U++ without the encoder's last ReLU, the others with; ours without."""
     signed = method in ("cpm", "oml-u-plus", "wayfarer")
     encoder = Conv4Config(last_relu=not signed, batch_norm_momentum=momentum)
-    learners: dict[Method, LearnerConfig] = {
-        "cpm": CPMConfig(),
-        "protonet": ProtoNetConfig(),
-        "matchingnet": MatchingNetConfig(),
-        "imp": IMPConfig(),
-        "lstm": LSTMConfig(),
-        "dnc": DNCConfig(),
-        "oml-u": OMLConfig(),
-        "oml-u-plus": OMLConfig(classifier="cosine"),
-        "wayfarer": WayfarerConfig(),
-    }
-    return ModelConfig(encoder=encoder, learner=learners[method])
+    return ModelConfig(encoder, PLAIN[method])
 
 
 def _preset(method: Method, world: World, semi: bool) -> Preset:
     """One method on one world."""
-    recurrent, by_gradient = method in ("lstm", "dnc"), method in ("oml-u", "oml-u-plus")
+    recurrent, by_gradient = method in ("lstm", "dnc"), method in BY_GRADIENT
     shared = TrainConfig(
         clip=5.0 if recurrent or by_gradient or method in ("cpm", "wayfarer") else 0.0,
         weight_decay=5e-5 if recurrent or by_gradient else 1e-5,
@@ -70,7 +52,6 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         )
     # One encoder for all methods, pretrained by classification; then the learner alone on its features; then
     # everything together at a low rate. OML has nothing to train but the encoder.
-    pretrain = PretrainConfig(epochs=30.0, warmup=100)
     features = None if by_gradient else FeaturesConfig(steps=2000, weight_decay=shared.weight_decay)
     train = replace(
         shared,
@@ -81,38 +62,14 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         # The authors train IMP's encoder, and by the paper DNC's, at a tenth of the rate.
         encoder_lr=0.1 if method in ("imp", "dnc") else 1.0,
     )
-    if method in ("protonet", "matchingnet", "imp"):  # only thresholds to find
+    if method in FEW_NUMBERS:
         features = FeaturesConfig(steps=150, copies=1, lr=1e-2, weight_decay=shared.weight_decay)
     if method == "wayfarer":  # it has learned all it can from the features, and only the encoder is to gain
         train = replace(train, steps=400, validate_every=50)
-    model = _by_cosine(_model(method, momentum=0.01))
-    if semi and isinstance(model.learner, ProtoNetConfig):  # learn from what has no name only when very sure
-        model = replace(model, learner=replace(model.learner, beta_write=-10.0))
-    return Preset(name, world, RoamingConfig(semi=semi), model, train, pretrain, features)
-
-
-def _by_cosine(model: ModelConfig) -> ModelConfig:
-    """A model for features that were pretrained to be compared by cosine, so without a last ReLU.
-
-    Where a learner knows no cosine its features get one length, at which its first thresholds and steps are
-    of the right size; these and the sharpness of MatchingNet were chosen on validation.
-    """
-    encoder, learner = model.encoder, model.learner
-    assert isinstance(encoder, Conv4Config)
-    encoder = replace(encoder, last_relu=False)
-    if isinstance(learner, CPMConfig):
-        learner = replace(learner, memory="average")
-    elif isinstance(learner, ProtoNetConfig):
-        learner = replace(learner, similarity="cosine", beta_read=-6.0, beta_write=-6.0)
-    elif isinstance(learner, MatchingNetConfig):
-        learner = replace(learner, similarity="cosine", temperature=30.0, beta=-18.0)
-    elif isinstance(learner, IMPConfig):
-        encoder = replace(encoder, length=3.2)
-    elif isinstance(learner, OMLConfig) and learner.classifier == "linear":
-        encoder, learner = replace(encoder, length=10.0), replace(learner, inner_lr=0.1)
-    elif isinstance(learner, OMLConfig):
-        learner = replace(learner, inner_lr=3e-3)
-    return ModelConfig(encoder, learner)
+    plain = _model(method, momentum=0.01)
+    assert isinstance(plain.encoder, Conv4Config)
+    model = for_cosines(plain.encoder, plain.learner, semi=semi)
+    return Preset(name, world, RoamingConfig(semi=semi), model, train, OMNIGLOT_PRETRAINING, features)
 
 
 PRESETS: Final[dict[str, Preset]] = {

@@ -16,13 +16,12 @@ from wanderlearn.learners.cpm import CPMConfig
 from wanderlearn.learners.dnc import DNCConfig
 from wanderlearn.learners.imp import IMPConfig
 from wanderlearn.learners.lstm import LSTMConfig
-from wanderlearn.learners.matchingnet import MatchingNetConfig
 from wanderlearn.learners.oml import OMLConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.learners.resnet12 import ResNet12Config
-from wanderlearn.learners.wayfarer import WayfarerConfig
 from wanderlearn.model import LearnerConfig, ModelConfig
 from wanderlearn.presets.preset import METHODS, Method, Preset
+from wanderlearn.presets.pretrained import BY_GRADIENT, FEW_NUMBERS, PLAIN, for_cosines
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.rooms.process import RoomsConfig
 from wanderlearn.sequence_training import TrainConfig
@@ -32,10 +31,16 @@ __all__ = ["ROOMS_PRESETS"]
 Size = Literal["", "-small"]
 WORLD: Final = "rooms:rooms"  # where `wander rooms record` leaves its files
 SLOTS: Final = 40
-BY_GRADIENT: Final = ("oml-u", "oml-u-plus")
 SMALL_CHANNELS: Final = (16, 32, 64, 128)
 SMALL_HEIGHT: Final = 60
-LENGTHS: Final[dict[Method, float]] = {"cpm": 3.2, "imp": 3.2, "oml-u": 10.0}  # of features; 0: as they come
+CPM_LENGTH: Final = 3.2
+SLOTTED: Final[dict[Method, LearnerConfig]] = PLAIN | {
+    "lstm": LSTMConfig(slots=SLOTS),
+    "dnc": DNCConfig(slots=SLOTS),
+    "oml-u": OMLConfig(slots=SLOTS, truncate=20),
+    "oml-u-plus": OMLConfig(classifier="cosine", slots=SLOTS, truncate=20),
+}
+"""With as many slots as walks need."""
 WRITE_SCHEDULE: Final = 10_000  # steps until all that is unlabelled is written
 
 
@@ -48,16 +53,11 @@ def _as_the_authors(method: Method, semi: bool) -> Preset:
         last_relu=not signed,
         scale=0.1 if method == "cpm" else 1.0,
     )
-    learners: dict[Method, LearnerConfig] = {
+    learners = SLOTTED | {
         "cpm": CPMConfig(write_schedule=WRITE_SCHEDULE),
         "protonet": ProtoNetConfig(write_schedule=WRITE_SCHEDULE),
-        "matchingnet": MatchingNetConfig(),
         "imp": IMPConfig(beta=30.0),
-        "lstm": LSTMConfig(slots=SLOTS),
         "dnc": DNCConfig(width=256, slots=SLOTS),
-        "oml-u": OMLConfig(slots=SLOTS, truncate=20),
-        "oml-u-plus": OMLConfig(classifier="cosine", slots=SLOTS, truncate=20),
-        "wayfarer": WayfarerConfig(),
     }
     steps = {"dnc": 40_000, "oml-u": 16_000, "oml-u-plus": 16_000}.get(method, 20_000)
     return Preset(
@@ -78,8 +78,7 @@ def _as_the_authors(method: Method, semi: bool) -> Preset:
 def _small(method: Method, semi: bool) -> Preset:
     """Forty minutes on one core, and the same for every method, so that they can be compared.
 
-    Features are pretrained for cosines, so those who know none get features of one length. So does CPM, a
-    length at which its context has something to add to (the authors scale CPM's features by 0.1).
+    CPM's features get a length at which its context has something to add to (the authors scale them by 0.1).
     """
     encoder = ResNet12Config(
         image_size=SMALL_HEIGHT,
@@ -88,25 +87,16 @@ def _small(method: Method, semi: bool) -> Preset:
         channels=SMALL_CHANNELS,
         last_relu=False,
         batch_norm_momentum=0.02,
-        length=LENGTHS.get(method, 0.0),
     )
-    learners: dict[Method, LearnerConfig] = {
-        "cpm": CPMConfig(memory="average"),
-        "protonet": ProtoNetConfig(similarity="cosine", beta_read=-6.0, beta_write=-6.0),
-        "matchingnet": MatchingNetConfig(similarity="cosine", temperature=30.0, beta=-18.0),
-        "imp": IMPConfig(),
-        "lstm": LSTMConfig(slots=SLOTS),
-        "dnc": DNCConfig(slots=SLOTS),
-        "oml-u": OMLConfig(slots=SLOTS, inner_lr=0.1, truncate=20),
-        "oml-u-plus": OMLConfig(classifier="cosine", slots=SLOTS, inner_lr=3e-3, truncate=20),
-        "wayfarer": WayfarerConfig(),
-    }
-    few_numbers = method in ("protonet", "matchingnet", "imp")  # only thresholds to find
+    model = for_cosines(encoder, SLOTTED[method], semi=semi)
+    if method == "cpm":
+        model = replace(model, encoder=replace(encoder, length=CPM_LENGTH))
+    few_numbers = method in FEW_NUMBERS
     return Preset(
         name=f"{method}-rooms-small{'-semi' if semi else ''}",
         world=WORLD,
         roaming=RoomsConfig(slots=SLOTS, semi=semi, crop_rows=3, crop_columns=4, mask_shift=1),
-        model=ModelConfig(encoder, replace(learners[method], features=encoder.feature_dim)),
+        model=model,
         train=TrainConfig(
             minutes=10.0,
             batch_size=4,

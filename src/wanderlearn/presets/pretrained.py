@@ -1,0 +1,62 @@
+"""What methods need that start with an encoder pretrained for cosines, the same in all worlds."""
+
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from wanderlearn.learners.cpm import CPMConfig
+from wanderlearn.learners.dnc import DNCConfig
+from wanderlearn.learners.encoders import Conv4Config
+from wanderlearn.learners.imp import IMPConfig
+from wanderlearn.learners.lstm import LSTMConfig
+from wanderlearn.learners.matchingnet import MatchingNetConfig
+from wanderlearn.learners.oml import OMLConfig
+from wanderlearn.learners.protonet import ProtoNetConfig
+from wanderlearn.learners.resnet12 import ResNet12Config
+from wanderlearn.learners.wayfarer import WayfarerConfig
+from wanderlearn.model import LearnerConfig, ModelConfig
+from wanderlearn.presets.preset import Method
+from wanderlearn.pretrain import PretrainConfig
+
+__all__ = ["BY_GRADIENT", "FEW_NUMBERS", "OMNIGLOT_PRETRAINING", "PLAIN", "for_cosines"]
+
+PLAIN: Final[dict[Method, LearnerConfig]] = {
+    "cpm": CPMConfig(),
+    "protonet": ProtoNetConfig(),
+    "matchingnet": MatchingNetConfig(),
+    "imp": IMPConfig(),
+    "lstm": LSTMConfig(),
+    "dnc": DNCConfig(),
+    "oml-u": OMLConfig(),
+    "oml-u-plus": OMLConfig(classifier="cosine"),
+    "wayfarer": WayfarerConfig(),
+}
+"""Every method with the authors' settings on Omniglot."""
+FEW_NUMBERS: Final = ("protonet", "matchingnet", "imp")  # they have only thresholds to learn
+BY_GRADIENT: Final = ("oml-u", "oml-u-plus")  # they have nothing to learn on kept features
+OMNIGLOT_PRETRAINING: Final = PretrainConfig(epochs=30.0, warmup=100)
+"""How the encoder `omniglot` of the package was made."""
+
+Encoder = TypeVar("Encoder", Conv4Config, ResNet12Config)
+
+
+def for_cosines(encoder: Encoder, learner: LearnerConfig, *, semi: bool) -> ModelConfig:
+    """A model for features that were pretrained to be compared by cosine, so without a last ReLU.
+
+    Where a learner knows no cosine its features get one length, at which its first thresholds and steps are
+    of the right size. These, first thresholds and the sharpness of MatchingNet were chosen on validation.
+    """
+    encoder = replace(encoder, last_relu=False)
+    if isinstance(learner, CPMConfig):
+        learner = replace(learner, memory="average")
+    elif isinstance(learner, ProtoNetConfig):
+        sure = -10.0 if semi else -6.0  # from what has no name it learns only when very sure
+        learner = replace(learner, similarity="cosine", beta_read=-6.0, beta_write=sure)
+    elif isinstance(learner, MatchingNetConfig):
+        learner = replace(learner, similarity="cosine", temperature=30.0, beta=-18.0)
+    elif isinstance(learner, IMPConfig):
+        encoder = replace(encoder, length=3.2)
+    elif isinstance(learner, OMLConfig) and learner.classifier == "linear":
+        encoder, learner = replace(encoder, length=10.0), replace(learner, inner_lr=0.1)
+    elif isinstance(learner, OMLConfig):
+        learner = replace(learner, inner_lr=3e-3)
+    return ModelConfig(encoder, replace(learner, features=encoder.feature_dim))

@@ -1,0 +1,37 @@
+"""Rows of a table by the commands that anybody would give: what the scripts of benchmarks/ share.
+
+Whatever was interrupted goes on where it was.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+__all__ = ["pretrained", "tested", "trained", "wander"]
+
+WANDER: Final = (sys.executable, "-c", "from wanderlearn.cli import main; main()")
+
+
+def wander(*words: str) -> None:
+    """Run a command in a process of its own."""
+    subprocess.run([*WANDER, *words], check=True)
+
+
+def trained(preset: str, run: Path, *options: str) -> None:
+    """Train by a preset in this run folder, or go on."""
+    again = ["--resume"] * (run / "config.json").exists()
+    wander("train", preset, "--runs", str(run.parent), "--name", run.name, *options, *again)
+
+
+def pretrained(preset: str, run: Path, *options: str) -> Path:
+    """A run folder with a pretrained encoder to start others with: only that part of the preset counts."""
+    if not (run / "pretrained" / "model.safetensors").exists():
+        no_more = ("--features.minutes", "None", "--train.minutes", "None", "--train.steps", "1")
+        trained(preset, run, *options, *no_more)
+    return run
+
+
+def tested(run: Path, result: Path, *options: str) -> None:
+    """Evaluate a run, with its answers kept beside it."""
+    wander("evaluate", str(run), "--json", str(result), "--answers", str(run / "answers.npz"), *options)
