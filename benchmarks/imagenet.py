@@ -13,8 +13,8 @@ What it runs, for a row:
     wander evaluate runs/ROW --sequences 2000 --json results/ROW.json --answers runs/ROW/answers.npz
 
 An interrupted run goes on where it was, and a row whose result is there is not done again: delete it to start
-over. Words after -- go to every `wander train`. By the presets the encoder takes half an hour and a row a
-quarter, at whatever number of threads; testing a row takes about as long again on one thread.
+over. Words after -- go to every `wander train`. By the presets the encoder takes half an hour and a row ten
+minutes beyond it, at whatever number of threads, so every learner has had 40; testing a row takes minutes, too.
 """
 
 import argparse

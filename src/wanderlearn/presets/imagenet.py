@@ -72,7 +72,7 @@ def _small(method: Method, semi: bool) -> Preset:
         roaming=RoamingConfig(semi=semi, crop="picture", crop_padding=CROP, occlusion=0.0),
         model=for_cosines(encoder, plain, semi=semi),
         train=TrainConfig(
-            minutes=10.0,
+            minutes=5.0,
             batch_size=4,
             lr=1e-4,
             schedule="cosine",
