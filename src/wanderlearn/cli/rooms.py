@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from wanderlearn.cli.output import put_json
+from wanderlearn.cli.rooms_matterport import Matterport
 from wanderlearn.errors import WanderError
 
 __all__ = ["Preview", "Record", "Stats", "main"]
@@ -242,10 +243,11 @@ def _number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
 
 
-COMMANDS: Final[dict[str, Callable[..., Preview | Record | Stats]]] = {
+COMMANDS: Final[dict[str, Callable[..., Preview | Record | Stats | Matterport]]] = {
     "preview": Preview,
     "record": Record,
     "stats": Stats,
+    "matterport": Matterport,
 }  # one class for every word that may follow `wander rooms`
 
 

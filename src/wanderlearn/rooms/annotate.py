@@ -1,6 +1,7 @@
 """Which things of a frame are met, and the boxes around them, as the authors' recorder chooses them."""
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,9 @@ __all__ = [
     "EDGE",
     "FULL",
     "Box",
+    "Known",
     "annotate",
+    "met_in",
     "object_list",
     "region",
     "scene_name",
@@ -28,6 +31,14 @@ MOST: Final = 10  # with a cap, as the authors', a frame has at most 1 to 9 obje
 ZOOMS: Final = (5, 10)  # 5 to 9 boxes from far to near
 
 Box = tuple[int, int, int, int]  # top, bottom, left, right, all inside
+
+
+class Known(NamedTuple):
+    """What is told of a thing that is met."""
+
+    category: str
+    region: str
+    region_name: str
 
 
 def scene_name(seed: int) -> str:
@@ -75,17 +86,42 @@ def annotate(
     capped: bool = False,
 ) -> dict[str, Any]:
     """The objects met in a frame: large enough, near enough to the middle, in the room one stands in."""
-    room = home.viewpoints[camera.viewpoint].room
-    areas = np.bincount(ids.ravel(), minlength=len(home.things) + 1)
+    known = {
+        t.id: Known(t.category, region(t.room), home.plan.rooms[t.room].kind)
+        for t in home.things
+        if t.counted
+    }
+    return met_in(
+        ids,
+        known,
+        order,
+        r,
+        viewpoint=f"{scene_name(home.seed)}-{camera.viewpoint}",
+        room=None if any_room else region(home.viewpoints[camera.viewpoint].room),
+        edge=edge,
+        capped=capped,
+    )
+
+
+def met_in(
+    ids: npt.NDArray[np.int32],
+    known: Mapping[int, Known],
+    order: npt.NDArray[np.int64],
+    r: np.random.Generator,
+    *,
+    viewpoint: str,
+    room: str | None,
+    edge: float,
+    capped: bool,
+) -> dict[str, Any]:
+    """The known things that are met in a frame seen from a viewpoint, of this room or (None) of any."""
+    areas = np.bincount(ids.ravel(), minlength=len(order))
     large = np.flatnonzero(areas >= max(1, int(ids.size * LEAST_AREA)))
     most, found = int(r.integers(1, MOST)), dict[str, Any]()
     for id in large[np.argsort(order[large])].tolist():
         if capped and len(found) == most:
             break
-        if id == 0:  # the home itself
-            continue
-        thing = home.thing(id)
-        if not thing.counted or (thing.room != room and not any_room):
+        if id not in known or (room is not None and known[id].region != room):
             continue
         box = tight_box(ids == id)
         x, y = box[2] + (box[3] - box[2]) // 2, box[0] + (box[1] - box[0]) // 2
@@ -93,10 +129,10 @@ def annotate(
             continue
         found[f"object_{len(found)}"] = {
             "instance_id": id,
-            "category": thing.category,
-            "region_id": region(thing.room),
-            "region_name": home.plan.rooms[thing.room].kind,
-            "viewpoint": f"{scene_name(home.seed)}-{camera.viewpoint}",
+            "category": known[id].category,
+            "region_id": known[id].region,
+            "region_name": known[id].region_name,
+            "viewpoint": viewpoint,
             "centroid": [x, y],
             "zoom_bboxes": [list(b) for b in zoom_boxes(box, int(r.integers(*ZOOMS)))],
         }

@@ -26,7 +26,7 @@ from wanderlearn.workers import worker
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["record_worlds", "serve"]
+__all__ = ["alone", "make_folder", "record_worlds", "serve"]
 
 Tell = Callable[[int], None]
 
@@ -48,15 +48,10 @@ def record_worlds(
         raise WanderError(f"There must be at least 1 process, not {processes}.")
     h5_library()
     kernels()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WanderError(
-            f"Cannot make the folder {folder}: {error.strerror}. Choose one you may write to."
-        ) from error
+    make_folder(folder)
     with contextlib.ExitStack() as stack:
         if group.first_here:  # what is half-written may only be swept up before anybody writes
-            stack.enter_context(_alone(folder))
+            stack.enter_context(alone(folder))
             begin(folder, config)
         group.barrier()
         mine = [seeds[n] for n in group.share(len(seeds))]
@@ -172,8 +167,18 @@ def _ended(process: "subprocess.Popen[str]", seed: int) -> str:
     )
 
 
+def make_folder(folder: Path) -> None:
+    """The folder of a recording, if there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WanderError(
+            f"Cannot make the folder {folder}: {error.strerror}. Choose one you may write to."
+        ) from error
+
+
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """Refuse to record into a folder that another process is recording into."""
     if sys.platform == "win32":
         yield

@@ -1,7 +1,7 @@
 """The renderer: RGB, instance ids and depth of a home in one pass, with nothing but the processor."""
 
 import zlib
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,9 @@ from wanderlearn.rooms.light import bake_light
 from wanderlearn.rooms.plan import WALL
 from wanderlearn.rooms.scene import GAMMA, Chunk, Scene, build_scene
 
-__all__ = ["FIELD_OF_VIEW", "Camera", "Frame", "Renderer", "basis_of", "scene_of"]
+__all__ = ["FIELD_OF_VIEW", "Camera", "Frame", "Renderer", "basis_of", "means", "middles", "scene_of"]
+
+Number = TypeVar("Number", np.int32, np.float32)
 
 FIELD_OF_VIEW: Final = 90.0  # degrees, horizontally
 NEAR: Final = 0.05
@@ -52,6 +54,18 @@ def basis_of(yaw: float, pitch: float) -> npt.NDArray[np.float64]:
     cy, sy, cp, sp = np.cos(yaw), np.sin(yaw), np.cos(pitch), np.sin(pitch)
     ahead, right = np.array([cy * cp, sy * cp, sp]), np.array([sy, -cy, 0.0])
     return np.stack([right, np.cross(ahead, right), ahead])
+
+
+def means(rgb: npt.NDArray[np.uint8], k: int) -> npt.NDArray[np.uint8]:
+    """A picture shrunk: the mean of every k x k pixels."""
+    height, width = rgb.shape[0] // k, rgb.shape[1] // k
+    small = rgb.reshape(height, k, width, k, 3).mean((1, 3))
+    return np.asarray(small + 0.5).astype(np.uint8)
+
+
+def middles(values: npt.NDArray[Number], k: int) -> npt.NDArray[Number]:
+    """What is in the middle of every k x k pixels."""
+    return values[k // 2 :: k, k // 2 :: k].copy()
 
 
 class Renderer:
@@ -130,10 +144,7 @@ class Renderer:
         )  # fmt: skip
         if self.reduce == 1:
             return Frame(rgb, ids, depth)
-        k = self.reduce
-        small = rgb.reshape(self.height, k, self.width, k, 3).mean((1, 3))
-        middle = (slice(k // 2, None, k), slice(k // 2, None, k))
-        return Frame((small + 0.5).astype(np.uint8), ids[middle].copy(), depth[middle].copy())
+        return Frame(means(rgb, self.reduce), middles(ids, self.reduce), middles(depth, self.reduce))
 
     def visible_rooms(self, camera: Camera) -> list[int]:
         """The rooms that may be seen from here, through however many doors."""
