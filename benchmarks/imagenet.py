@@ -14,7 +14,7 @@ What it runs, for a row:
 
 An interrupted run goes on where it was, and a row whose result is there is not done again: delete it to start
 over. Words after -- go to every `wander train`. By the presets the encoder takes half an hour and a row ten
-minutes beyond it, at whatever number of threads, so every learner has had 40; testing a row takes minutes, too.
+minutes beyond it, at whatever number of threads: every learner has had 40. Testing a row takes minutes, too.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The rows of the Omniglot table, one after the other, all from one pretrained encoder.
+"""The rows of the Omniglot table, one after the other, all from one pretrained encoder (or, ...-resnet, two).
 
     python benchmarks/omniglot.py                        every method, supervised and semi-supervised
     python benchmarks/omniglot.py cpm-omniglot           this row only
@@ -14,12 +14,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from wanderlearn.presets import PRESETS, SCRATCH_PRESETS
-from wanderlearn.table_rows import tested, trained
+from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS
+from wanderlearn.table_rows import pretrained, tested, trained
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
-ROWS = [name for name in PRESETS if "-omniglot" in name] + list(SCRATCH_PRESETS)
+ROWS = [name for name in PRESETS if "-omniglot" in name] + list(RESNET_PRESETS | SCRATCH_PRESETS)
 
 
 def main() -> None:
@@ -45,8 +45,12 @@ def row(name: str, runs: Path, encoder: str, seed: int) -> None:
     run, result = runs / f"{name}{ending}", RESULTS / f"{name}{ending}.json"
     if result.exists():
         return
-    words = ["--encoder", encoder] * (name not in SCRATCH_PRESETS)
-    words += ["--train.seed", str(seed)] * bool(seed)
+    words = ["--train.seed", str(seed)] * bool(seed)
+    if name in RESNET_PRESETS:  # an encoder of their own, pretrained once
+        first = runs / f"encoder-omniglot-resnet{ending}"
+        words += ["--encoder", str(pretrained("protonet-omniglot-resnet", first, *words))]
+    elif name not in SCRATCH_PRESETS:
+        words += ["--encoder", encoder]
     trained(name, run, *words)
     tested(run, result)
 

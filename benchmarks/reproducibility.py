@@ -15,8 +15,8 @@ from typing import Any, Final
 from wanderlearn.configs import differences, from_json, to_json
 from wanderlearn.errors import WanderError
 from wanderlearn.files import writing
-from wanderlearn.paper import LEARNERS, SETTINGS, TABLES, Setting
-from wanderlearn.presets import PRESETS, SCRATCH_PRESETS, Preset
+from wanderlearn.paper import LEARNERS, METHOD_NAMES, SETTINGS, TABLES, Setting
+from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS, Preset
 from wanderlearn.report.ablations import read_ablation_tables
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import WORDS, MethodTable, Ours, read_method_table, seeds_of
@@ -85,6 +85,9 @@ def _document(results: Path) -> str:
         "## What the recipe is worth",
         "The authors' own way, sequences from the first step on with nothing pretrained, for about as long.",
         _scratch(omniglot, found),
+        "## A stronger encoder",
+        "The same pictures, the same recipe, and a small ResNet-12 in the place of Conv4-64.",
+        _resnet(found),
         "## Forgetting",
         parts_markdown(forgetting.parts(), forgetting.warnings),
         "## Ablations",
@@ -153,6 +156,25 @@ def _scratch(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:
         seconds, steps = trained.get("seconds"), trained.get("steps")
         row += [seconds and f"{seconds:,.0f}", steps and f"{steps:,}", f"`wander train {name}`"]
         rows.append([*row])
+    return markdown_table(columns, rows)
+
+
+def _resnet(found: Mapping[str, dict[str, Any]]) -> str:
+    """Rows with another encoder, beside those of the same learner with Conv4-64."""
+    encoders = {"Conv4-64": "", "ResNet-12": "-resnet"}
+    columns = ["method", "labels", *(f"AP, {name}" for name in encoders)]
+    columns += [f"parameters, {name}" for name in encoders]
+    rows: list[list[object]] = []
+    for preset in RESNET_PRESETS.values():
+        learner = preset.name.partition("-")[0]
+        setting: Setting = "semi" if preset.roaming.semi else "supervised"
+        both = [
+            found.get(f"{learner}-omniglot{end}{SETTINGS[setting]}.json") or {} for end in encoders.values()
+        ]
+        aps = [(one.get("metrics") or {}).get("ap") for one in both]
+        row: list[object] = [METHOD_NAMES[learner], WORDS[setting]]
+        row += [None if ap is None else f"{ap:.2f}" for ap in aps]
+        rows.append([*row, *(one.get("parameters") and f"{one['parameters']:,}" for one in both)])
     return markdown_table(columns, rows)
 
 

@@ -163,3 +163,37 @@ def test_the_page_is_written_whole(page: ModuleType, tmp_path: Path) -> None:
     page.write(tmp_path / "results", tmp_path / "PAGE.md")
     assert (tmp_path / "PAGE.md").read_text() == page.document(tmp_path / "results")
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["PAGE.md"]
+
+
+def test_the_rows_of_another_encoder_stand_beside_those_of_conv4(page: ModuleType, tmp_path: Path) -> None:
+    put(tmp_path / "results", "cpm-omniglot", metrics=figures(93.25), parameters=476357)
+    put(tmp_path / "results", "cpm-omniglot-resnet", metrics=figures(95.125), parameters=1234567)
+    put(tmp_path / "results", "cpm-omniglot-resnet-semi", metrics=figures(91.5), semi=True)
+    text = page.document(tmp_path / "results")
+    _, rows = table_of(text, "A stronger encoder")
+    assert len(rows) == 6
+    row = rows["CPM", "supervised"]
+    assert (row["AP, Conv4-64"], row["AP, ResNet-12"]) == ("93.25", "95.12")
+    assert row["parameters, ResNet-12"] == "1,234,567"
+    semi = rows["CPM", "semi-supervised"]
+    assert (semi["AP, Conv4-64"], semi["AP, ResNet-12"]) == ("-", "91.50")
+    _, main = table_of(text, "RoamingOmniglot")
+    assert main["CPM", "supervised"]["AP"] == "93.25"  # the other encoder is no row of the paper's table
+
+
+def test_what_the_recipe_is_worth_is_told(page: ModuleType, tmp_path: Path) -> None:
+    put(tmp_path / "results", "cpm-omniglot", metrics=figures(93.25), train={"seconds": 5366.8})
+    alone = {"seconds": 3600.2, "steps": 712}
+    put(tmp_path / "results", "cpm-omniglot-scratch", metrics=figures(61.5), train=alone)
+    lines = page.document(tmp_path / "results").partition("## What the recipe is worth\n")[2].splitlines()
+    [line] = [line for line in lines if line.startswith("| CPM")][:1]
+    cells_of = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells_of == [
+        "CPM",
+        "93.25",
+        "5,367",
+        "61.50",
+        "3,600",
+        "712",
+        "`wander train cpm-omniglot-scratch`",
+    ]

@@ -102,7 +102,10 @@ def test_train_and_evaluate_on_a_folder(
         main(["evaluate", "runs/protonet-mine", "--sequences", "3", "--json", "-", *where])
         result = json.loads(capsys.readouterr().out)
         assert (result["world"], result["split"], result["sequences"]) == ("folder-mine", "test", 3)
-    assert read_json(run / "result-folder-mine-test.json")["metrics"] == result["metrics"]
+    written = read_json(run / "result-folder-mine-test.json")
+    assert written["metrics"] == result["metrics"]
+    assert written["train"]["config"]["world"] == "folder:mine?size=8,channels=3"
+    assert str(tmp_path) not in json.dumps(written)  # results are passed on; where things lie is not
     fails("evaluate", "runs/protonet-mine", "--world", "folder:mine?size=16", says="3x16x16", capsys=capsys)
     main(["train", "protonet", "--world", world, *SMALL, *SHORT, *NARROW, "--resume"])  # nothing left to do
 

@@ -235,13 +235,16 @@ def _origin(model: Model, about: dict[str, Any], run: Path | None, weights: Path
     from wanderlearn.evaluate import Origin
     from wanderlearn.files import digest_of, read_json
     from wanderlearn.model import about_model
+    from wanderlearn.pictures.address import is_address, read_address
 
     train: dict[str, Any] = {name: about[name] for name in ("seed", "step", "validation_ap") if name in about}
     if run is not None and (last := run / "last" / "model.safetensors").exists():
         progress = about_model(last).get("progress") or {}
         train |= {"seconds": progress.get("total_seconds"), "steps": progress.get("step")}
     if run is not None and (config := run / "config.json").exists():
-        train["config"] = read_json(config)
+        train["config"] = told = read_json(config)
+        if is_address(str(told.get("world"))):
+            told["world"] = str(read_address(told["world"]).without_folders())
     return Origin(
         preset=about.get("preset"),
         learner=kind_of(type(model.config.learner)),

@@ -30,6 +30,7 @@ from wanderlearn.presets import (
     IMAGENET_PRESETS,
     METHOD_PRESETS,
     PRESETS,
+    RESNET_PRESETS,
     ROOMS_PRESETS,
     SCRATCH_PRESETS,
     Preset,
@@ -99,6 +100,7 @@ def main(args: list[str]) -> None:
         | IMAGENET_PRESETS
         | ROOMS_PRESETS
         | CONTEXT_PRESETS
+        | RESNET_PRESETS
         | SCRATCH_PRESETS
         | ABLATION_PRESETS
     )
@@ -223,7 +225,7 @@ def _overview() -> None:
     console = Console()
     console.print("usage: wander train PRESET [OPTIONS]", highlight=False)
     kinds: list[tuple[str, dict[str, Preset], Callable[[Preset], tuple[str, str]]]] = [
-        ("Train a learner from a preset", PRESETS | SCRATCH_PRESETS, _line),
+        ("Train a learner from a preset", PRESETS | RESNET_PRESETS | SCRATCH_PRESETS, _line),
         ("The same methods on pictures of yours (docs/folder.md)", METHOD_PRESETS, _line),
         ("The same on natural pictures (docs/imagenet.md)", IMAGENET_PRESETS, _line),
         ("The same on recorded walks through rooms (docs/rooms.md)", ROOMS_PRESETS, _line),

@@ -95,6 +95,11 @@ class Address:
             self, path=str(Path(self.path).absolute()), options=replace(self.options, classes=classes)
         )
 
+    def without_folders(self) -> "Address":
+        """To be told to others, whom it does not concern in which folder of mine the place is."""
+        classes = self.options.classes and Path(self.options.classes).name
+        return replace(self, path=Path(self.path).name, options=replace(self.options, classes=classes))
+
     def with_options(self, **changes: Any) -> "Address":
         """The same place, read in another way."""
         return replace(self, options=replace(self.options, **changes))

@@ -8,6 +8,7 @@
                                          natural pictures, as the authors; cpm-imagenet-small in an hour
     wander train cpm-rooms --world rooms:PATH
                                          recorded walks, as the authors; cpm-rooms-small in 40 minutes
+    wander train cpm-omniglot-resnet     with a stronger encoder
     wander train cpm-omniglot-scratch    without the recipe: sequences only, as the authors
     wander train no-metric-omniglot-semi one row of the paper's ablation tables
 
@@ -23,6 +24,7 @@ from wanderlearn.presets.imagenet import IMAGENET_PRESETS
 from wanderlearn.presets.methods import PRESETS, SCRATCH_PRESETS
 from wanderlearn.presets.own import METHOD_PRESETS
 from wanderlearn.presets.preset import METHODS, Preset
+from wanderlearn.presets.resnet import RESNET_PRESETS
 from wanderlearn.presets.rooms import ROOMS_PRESETS
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "METHODS",
     "METHOD_PRESETS",
     "PRESETS",
+    "RESNET_PRESETS",
     "ROOMS_PRESETS",
     "SCRATCH_PRESETS",
     "Preset",
