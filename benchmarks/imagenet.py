@@ -25,6 +25,7 @@ from wanderlearn.learners.resnet12 import ResNet12, ResNet12Config
 from wanderlearn.presets import IMAGENET_PRESETS
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import markdown, read_method_table
+from wanderlearn.report.overview import overview
 from wanderlearn.report.parts import parts_markdown
 from wanderlearn.results import fill, markdown_table
 from wanderlearn.table_rows import pretrained, tested, trained
@@ -61,6 +62,7 @@ def main() -> None:
         row(name, words, extra)
     if words.results == RESULTS:
         tables(words.results)
+        fill(ROOT / "README.md", "worlds-results", overview(RESULTS))
 
 
 def _parted(args: list[str]) -> tuple[list[str], str, list[str]]:

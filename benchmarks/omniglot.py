@@ -5,8 +5,8 @@
     python benchmarks/omniglot.py --runs DIR --encoder NAME
 
 Each row is trained by its preset (an interrupted run goes on where it was), evaluated on the 2,000 sequences
-of seed 0, and written to results/NAME.json; then the tables of docs/methods/ and REPRODUCIBILITY.md are made
-anew. A row whose result is there is not done again: delete it to start over.
+of seed 0, and written to results/NAME.json; then docs/methods/, REPRODUCIBILITY.md and README are
+made anew. A row whose result is there is not done again: delete it to start over.
 """
 
 import argparse
@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 
 from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS
+from wanderlearn.report.overview import overview
+from wanderlearn.results import fill
 from wanderlearn.table_rows import pretrained, tested, trained
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +39,7 @@ def main() -> None:
         row(name, words.runs, words.encoder, words.seed)
     for script in ("method_pages.py", "reproducibility.py"):
         subprocess.run([sys.executable, str(ROOT / "benchmarks" / script)], check=True)
+    fill(ROOT / "README.md", "worlds-results", overview(RESULTS))
 
 
 def row(name: str, runs: Path, encoder: str, seed: int) -> None:

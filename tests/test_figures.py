@@ -21,6 +21,7 @@ from wanderlearn.figures.embedding import memory_features, same_environment, tsn
 from wanderlearn.figures.growth import classes_met, classes_named, growth_curve
 from wanderlearn.figures.inside import look_inside
 from wanderlearn.figures.over_time import accuracy_curve
+from wanderlearn.figures.style import COLUMN, PAGE, canvas, note
 from wanderlearn.learners.offline import OfflineLR
 from wanderlearn.metrics import Record, accuracy_over_time
 from wanderlearn.worlds.sequence import NEW, UNLABELED
@@ -225,3 +226,16 @@ def test_tsne_keeps_groups_apart_and_is_the_same_every_time() -> None:
     np.testing.assert_array_equal(tsne(features), flat)
     with pytest.raises(WanderError, match="at least 4"):
         tsne(features[:3])
+
+
+@pytest.mark.parametrize("width", [COLUMN, PAGE])
+def test_a_long_note_stays_inside_the_figure(width: float) -> None:
+    with canvas(width, 2.0) as figure:
+        figure.subplots()
+        note(figure, "Words with WIDE letters, and others, that go on and on and on. " * 4)
+        figure.draw_without_rendering()
+        [words] = figure.texts
+        box = words.get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.width
+        assert box.y0 >= 0

@@ -7,6 +7,7 @@ numbers again gives the same bytes.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ __all__ = [
 PAGE: Final = 6.8  # inches: both columns of a paper
 COLUMN: Final = 3.4  # inches: one column
 DPI: Final = 200
+NOTE_LETTERS: Final = 18  # of a note, to the inch
 KINDS: Final = (".png", ".svg", ".pdf")
 INK, QUIET, GRID = "#1a1a1a", "#6b6b6b", "#e4e4e4"
 
@@ -168,9 +170,10 @@ def title(axes: Axes, words: str, quiet: str = "") -> None:
 
 
 def note(figure: Figure, words: str) -> None:
-    """Quiet words under the whole figure: what it rests on, and what the bands are."""
+    """Quiet words under the whole figure, in as many lines as they need: what it rests on, and the like."""
     if words:
-        figure.supxlabel(words, fontsize=7, color=QUIET, x=0.01, ha="left")
+        lines = textwrap.fill(words, int(NOTE_LETTERS * figure.get_figwidth()))
+        figure.supxlabel(lines, fontsize=7, color=QUIET, x=0.01, ha="left")
 
 
 def over_meetings(axes: Axes, drawn: Sequence[Curve]) -> None:
