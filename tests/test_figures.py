@@ -232,9 +232,10 @@ def test_tsne_keeps_groups_apart_and_is_the_same_every_time() -> None:
 def test_a_long_note_stays_inside_the_figure(width: float) -> None:
     with canvas(width, 2.0) as figure:
         figure.subplots()
-        note(figure, "Words with WIDE letters, and others, that go on and on and on. " * 4)
+        note(figure, "Words with WIDE letters, and others, that go on and on and on. " * 4 + "\nLast line.")
         figure.draw_without_rendering()
         [words] = figure.texts
+        assert words.get_text().splitlines()[-1] == "Last line."
         box = words.get_window_extent()
         assert box.x0 >= 0
         assert box.x1 <= figure.bbox.width

@@ -172,8 +172,9 @@ def title(axes: Axes, words: str, quiet: str = "") -> None:
 def note(figure: Figure, words: str) -> None:
     """Quiet words under the whole figure, in as many lines as they need: what it rests on, and the like."""
     if words:
-        lines = textwrap.fill(words, int(NOTE_LETTERS * figure.get_figwidth()))
-        figure.supxlabel(lines, fontsize=7, color=QUIET, x=0.01, ha="left")
+        letters = int(NOTE_LETTERS * figure.get_figwidth())
+        lines = [textwrap.fill(line, letters) for line in words.splitlines()]
+        figure.supxlabel("\n".join(lines), fontsize=7, color=QUIET, x=0.01, ha="left")
 
 
 def over_meetings(axes: Axes, drawn: Sequence[Curve]) -> None:
