@@ -25,7 +25,7 @@ from wanderlearn.paper import LEARNERS
 from wanderlearn.presets import CONTEXT_PRESETS
 from wanderlearn.presets.context import CONDITIONS, CONTEXT_LEARNERS, context_name
 from wanderlearn.results import commit, fill, markdown_table, read_result
-from wanderlearn.table_rows import tested, trained
+from wanderlearn.table_rows import pages, tested, trained
 
 ROOT = Path(__file__).parents[1]
 TEXTURES = {"omniglot": "photos", "glyphs": "procedural"}
@@ -49,6 +49,7 @@ def main() -> None:
         cell(name, words)
     if words.results == ROOT / "results":  # anything else is a trial
         document(words.world, words.results, words.runs)
+        pages(ROOT)
 
 
 def cell(name: str, words: argparse.Namespace) -> None:

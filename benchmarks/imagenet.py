@@ -25,10 +25,9 @@ from wanderlearn.learners.resnet12 import ResNet12, ResNet12Config
 from wanderlearn.presets import IMAGENET_PRESETS
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import markdown, read_method_table
-from wanderlearn.report.overview import overview
 from wanderlearn.report.parts import parts_markdown
 from wanderlearn.results import fill, markdown_table
-from wanderlearn.table_rows import pretrained, tested, trained
+from wanderlearn.table_rows import pages, pretrained, tested, trained
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "imagenet.md"
@@ -62,7 +61,7 @@ def main() -> None:
         row(name, words, extra)
     if words.results == RESULTS:
         tables(words.results)
-        fill(ROOT / "README.md", "worlds-results", overview(RESULTS))
+        pages(ROOT)
 
 
 def _parted(args: list[str]) -> tuple[list[str], str, list[str]]:

@@ -10,14 +10,10 @@ made anew. A row whose result is there is not done again: delete it to start ove
 """
 
 import argparse
-import subprocess
-import sys
 from pathlib import Path
 
 from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS
-from wanderlearn.report.overview import overview
-from wanderlearn.results import fill
-from wanderlearn.table_rows import pretrained, tested, trained
+from wanderlearn.table_rows import pages, pretrained, tested, trained
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -37,9 +33,7 @@ def main() -> None:
         asked.error(f"there is no row {', '.join(sorted(unknown))}")
     for name in words.rows or ROWS:
         row(name, words.runs, words.encoder, words.seed)
-    for script in ("method_pages.py", "reproducibility.py"):
-        subprocess.run([sys.executable, str(ROOT / "benchmarks" / script)], check=True)
-    fill(ROOT / "README.md", "worlds-results", overview(RESULTS))
+    pages(ROOT)
 
 
 def row(name: str, runs: Path, encoder: str, seed: int) -> None:

@@ -26,11 +26,10 @@ from wanderlearn.paper import ROOMS_STATISTICS
 from wanderlearn.presets import ROOMS_PRESETS
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import markdown, read_method_table
-from wanderlearn.report.overview import overview
 from wanderlearn.report.parts import parts_markdown
 from wanderlearn.results import commit, fill, markdown_table, read_result, write_result
 from wanderlearn.rooms.stats import READINGS, rooms_statistics
-from wanderlearn.table_rows import pretrained, tested, trained, wander
+from wanderlearn.table_rows import pages, pretrained, tested, trained, wander
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "rooms.md"
@@ -67,7 +66,7 @@ def main() -> None:
             row(name, words, extra)
     if words.results == RESULTS:
         tables()
-        fill(ROOT / "README.md", "worlds-results", overview(RESULTS))
+        pages(ROOT)
 
 
 def record(words: argparse.Namespace) -> None:

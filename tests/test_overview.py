@@ -19,7 +19,7 @@ def test_the_first_page_is_up_to_date(tmp_path: Path) -> None:
     page.write_text((ROOT / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
     written = page.read_text(encoding="utf-8")
     fill(page, "worlds-results", overview(ROOT / "results"))
-    assert page.read_text(encoding="utf-8") == written, "run `python benchmarks/rooms.py --tables`"
+    assert page.read_text(encoding="utf-8") == written, "run `python benchmarks/pages.py`"
 
 
 def test_every_world_has_both_settings_and_the_papers_figures(tmp_path: Path) -> None:

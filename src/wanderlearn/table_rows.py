@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-__all__ = ["pretrained", "tested", "trained", "wander"]
+__all__ = ["pages", "pretrained", "tested", "trained", "wander"]
 
 WANDER: Final = (sys.executable, "-c", "from wanderlearn.cli import main; main()")
 
@@ -27,7 +27,8 @@ def trained(preset: str, run: Path, *options: str) -> None:
 def pretrained(preset: str, run: Path, *options: str) -> Path:
     """A run folder with a pretrained encoder to start others with: only that part of the preset counts."""
     if not (run / "pretrained" / "model.safetensors").exists():
-        no_more = ("--features.minutes", "None", "--train.minutes", "None", "--train.steps", "1")
+        no_more = ["--features.minutes", "None", "--features.steps", "None"]
+        no_more += ["--train.minutes", "None", "--train.steps", "1"]
         trained(preset, run, *options, *no_more)
     return run
 
@@ -35,3 +36,8 @@ def pretrained(preset: str, run: Path, *options: str) -> Path:
 def tested(run: Path, result: Path, *options: str) -> None:
     """Evaluate a run, with its answers kept beside it."""
     wander("evaluate", str(run), "--json", str(result), "--answers", str(run / "answers.npz"), *options)
+
+
+def pages(root: Path) -> None:
+    """Write the pages of a checkout anew that count results of every world."""
+    subprocess.run([sys.executable, str(root / "benchmarks" / "pages.py")], check=True)

@@ -11,10 +11,7 @@ from wanderlearn.rooms import Camera, Home, Renderer
 from wanderlearn.rooms.simulators import Scanned, Stand, Way
 
 SIZE = (400, 300)
-EDGE = (
-    8,
-    6,
-)  # columns and rows by which the second camera's picture is cut at each side: its field is smaller
+EDGE = (8, 6)  # columns and rows cut from the second camera's picture at each side: its field is smaller
 ASKEW = (0.012, -0.007)  # radians by which it looks beside
 FIELD = np.deg2rad(50)  # ways beyond are not in view
 SCAN = "r1Q1Z4BcV1o"

@@ -129,7 +129,7 @@ class Record:
         from wanderlearn.distributed import joined
         from wanderlearn.rooms.home import world_seeds
         from wanderlearn.rooms.recorder import record_worlds
-        from wanderlearn.rooms.recording import RecordConfig
+        from wanderlearn.rooms.recording import RecordConfig, counted
 
         if not 0 <= self.seed < 2**32:
             raise WanderError(f"--seed must be between 0 and 2^32 - 1, not {self.seed}.")
@@ -155,16 +155,7 @@ class Record:
         if not group.first:
             return
         walks = [walked for each in done.values() for walked in each]
-        told = {
-            "folder": str(folder),
-            "worlds": len(done),
-            "walks": len(walks),
-            "steps": sum(w.steps for w in walks),
-            "files": sum(len(w.files) for w in walks),
-            "frames": sum(w.frames for w in walks),
-            "empty": sum(w.empty for w in walks),
-            "left_out": sum(w.left_out for w in walks),
-        }
+        told = {"folder": str(folder), "worlds": len(done), **counted(walks)}
         put_json(told, self.json)
         print(
             f"{folder}: {told['frames']} frames in {told['files']} files of {told['worlds']} homes. "

@@ -62,6 +62,7 @@ class Matterport:
         """Record what is missing."""
         from wanderlearn.rooms.alignment import opencv
         from wanderlearn.rooms.matterport import MatterportConfig, published_scans, record_scans
+        from wanderlearn.rooms.recording import counted
         from wanderlearn.rooms.simulators import Matterport as Simulators
         from wanderlearn.rooms.streams import h5_library
 
@@ -99,17 +100,7 @@ class Matterport:
         done = record_scans(scans, folder, config, simulators)
         walks = [walked for each in done.values() for walked in each]
         unaligned = sum((Counter(walked.unaligned) for walked in walks), Counter[str]())
-        told = {
-            "folder": str(folder),
-            "scans": len(done),
-            "walks": len(walks),
-            "steps": sum(w.steps for w in walks),
-            "files": sum(len(w.files) for w in walks),
-            "frames": sum(w.frames for w in walks),
-            "empty": sum(w.empty for w in walks),
-            "left_out": sum(w.left_out for w in walks),
-            "unaligned": dict(unaligned),
-        }
+        told = {"folder": str(folder), "scans": len(done), **counted(walks), "unaligned": dict(unaligned)}
         put_json(told, self.json)
         reasons = ", ".join(f"{n} {reason}" for reason, n in unaligned.most_common()) or "none"
         print(

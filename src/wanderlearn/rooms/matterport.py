@@ -22,7 +22,7 @@ from wanderlearn.progress import bar
 from wanderlearn.rooms.alignment import Unaligned, align, moved_ids, opencv
 from wanderlearn.rooms.annotate import Known, met_in
 from wanderlearn.rooms.recorder import alone, make_folder
-from wanderlearn.rooms.recording import Extent, Shot, Walked, begin, record_walk
+from wanderlearn.rooms.recording import Extent, Shot, Walked, begin, check_wishes, record_walk
 from wanderlearn.rooms.render import means, middles
 from wanderlearn.rooms.simulators import Scanned, Simulators, Viewer, Walker
 from wanderlearn.rooms.streams import decode_colours, encode_colours, h5_library
@@ -55,11 +55,7 @@ class MatterportConfig:
     walk: WalkConfig = field(default_factory=WalkConfig)
 
     def __post_init__(self) -> None:
-        for name in ("frames", "walks", "width", "height", "per_file"):
-            if getattr(self, name) < 1:
-                raise WanderError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        if not 0 <= self.edge < 0.5:
-            raise WanderError(f"edge must be from 0 to below 0.5, not {self.edge}.")
+        check_wishes(self)
 
 
 def published_scans(split: Split) -> list[str]:

@@ -6,7 +6,7 @@ file ends, and the files are the same however often it was killed and however ma
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -34,12 +34,23 @@ __all__ = [
     "Walked",
     "begin",
     "build_world",
+    "check_wishes",
+    "counted",
     "record_walk",
     "record_world",
     "sweep",
 ]
 
 TELL_EVERY: Final = 20  # steps between two words to the bar
+
+
+def check_wishes(config: Any) -> None:
+    """Refuse what no recording can be, of our homes or of scans."""
+    for name in ("frames", "walks", "width", "height", "per_file"):
+        if getattr(config, name) < 1:
+            raise WanderError(f"{name} must be at least 1, not {getattr(config, name)}.")
+    if not 0 <= config.edge < 0.5:
+        raise WanderError(f"edge must be from 0 to below 0.5, not {config.edge}.")
 
 
 @dataclass(frozen=True)
@@ -59,11 +70,7 @@ class RecordConfig:
     walk: WalkConfig = field(default_factory=WalkConfig)
 
     def __post_init__(self) -> None:
-        for name in ("frames", "walks", "width", "height", "per_file"):
-            if getattr(self, name) < 1:
-                raise WanderError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        if not 0 <= self.edge < 0.5:
-            raise WanderError(f"edge must be from 0 to below 0.5, not {self.edge}.")
+        check_wishes(self)
 
 
 class Extent(NamedTuple):
@@ -117,6 +124,18 @@ class Walked(NamedTuple):
     def told(self) -> dict[str, Any]:
         """As a file tells it."""
         return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+def counted(walks: Sequence[Walked]) -> dict[str, int]:
+    """What came of walks, together."""
+    return {
+        "walks": len(walks),
+        "steps": sum(w.steps for w in walks),
+        "files": sum(len(w.files) for w in walks),
+        "frames": sum(w.frames for w in walks),
+        "empty": sum(w.empty for w in walks),
+        "left_out": sum(w.left_out for w in walks),
+    }
 
 
 World = Callable[[int, RecordConfig], tuple[Home, Renderer]]
