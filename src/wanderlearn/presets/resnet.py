@@ -22,6 +22,8 @@ ENCODER: Final = ResNet12Config(
     image_size=28, in_channels=1, channels=(16, 32, 64, 128), last_relu=False, batch_norm_momentum=0.01
 )
 
+EPOCHS: Final = 25.0  # it knows its training pictures sooner
+
 
 def _preset(method: Method, semi: bool) -> Preset:
     base = PRESETS[f"{method}-omniglot{'-semi' if semi else ''}"]
@@ -29,6 +31,7 @@ def _preset(method: Method, semi: bool) -> Preset:
         base,
         name=f"{method}-omniglot-resnet{'-semi' if semi else ''}",
         model=for_cosines(ENCODER, PLAIN[method], semi=semi),
+        pretrain=replace(base.pretrain, epochs=EPOCHS),
         train=replace(base.train, batch_size=8),  # a picture costs twice as much
     )
 
