@@ -36,7 +36,7 @@ from wanderlearn.worlds import draw_manifest, open_pictures, world_of
 ROOT = Path(__file__).parents[1]
 RESULT, PAGE = ROOT / "results" / "wayfarer-tries.json", ROOT / "docs" / "wayfarer.md"
 KIND = "wayfarer-tries"
-SWITCHES = ("context_keys", "plain_keys", "nearest", "cooccurrence", "age_and_count", "late_credit")
+SWITCHES = ("context_keys", "plain_keys", "nearest", "cooccurrence", "age_and_count", "late_credit", "doubt")
 SHOTS = (1, 3)
 ENCODERS = {"omniglot": "omniglot", "glyphs": "cpm-glyphs"}  # that come with the package
 

@@ -74,6 +74,27 @@ def test_whole_sequences_steps_and_slow_version_agree(
         assert_close(stepped(learner, features, given, 6)[0], expected)
 
 
+@settings(deadline=None, max_examples=20)
+@over(seed=st.integers(0, 10**6), slots=st.sampled_from([6, 1]))
+def test_in_use_novelty_is_the_chance_that_the_best_name_is_wrong(seed: int, slots: int) -> None:
+    learner = made(SMALL)
+    features, given = few_classes(seed, 0.7, rows=2)
+    given = given.clamp(max=slots - 1)
+    scores, alone = slow(learner, features, given, slots)
+    known = alone < 0
+    chance = scores.double().softmax(-1).amax(-1) * (-alone.double()).sigmoid()
+    with torch.no_grad():
+        found = learner.eval()(features, given, slots)
+        assert_close(stepped(learner, features, given, slots)[0], found)
+    assert ((found.novelty < 0) == known).all()
+    asked = (alone < CERTAINLY_NEW) & (~known | (chance > 0.5))  # elsewhere it is held below 0
+    torch.testing.assert_close((-found.novelty.double()).sigmoid()[asked], chance[asked], atol=1e-4, rtol=0)
+    assert (found.novelty[known] >= alone[known] - 1e-3).all()
+    learner.doubt = False
+    with torch.no_grad():
+        assert_close(learner(features, given, slots), Answers(scores, alone))
+
+
 @pytest.mark.parametrize("window", [256, 20])
 @pytest.mark.parametrize("labelled", [1.0, 0.4, 0.1])
 def test_long_sequences_agree_with_steps(labelled: float, window: int) -> None:

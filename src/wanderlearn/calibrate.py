@@ -12,6 +12,7 @@ from wanderlearn.calibration import DELTA, Calibration
 from wanderlearn.errors import WanderError
 from wanderlearn.evaluate import gather
 from wanderlearn.files import digest_of
+from wanderlearn.learners.wayfarer import Wayfarer
 from wanderlearn.metrics import Record, naming_confidence
 from wanderlearn.model import about_model, load_model
 from wanderlearn.pictures.collection import Pictures
@@ -65,7 +66,10 @@ def calibrate(
     pictures = open_pictures(told["world"], "val", source)
     world = Roaming(with_families(pictures, config), config)
     manifest = draw_manifest(world, seed, sequences)
-    record = gather(load_model(path), world, manifest.sequences, progress=progress)
+    model = load_model(path)
+    if isinstance(model.learner, Wayfarer):
+        model.learner.doubt = False  # an agent says apart what is new and which name is right
+    record = gather(model, world, manifest.sequences, progress=progress)
     about = {
         "weights": Path(weights).name.removesuffix(".safetensors"),
         "weights_sha256": digest_of(path),

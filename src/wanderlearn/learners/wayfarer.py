@@ -14,8 +14,14 @@ Of class k with the labelled meetings s in k, and for each of the two keys v:
     age[k], count[k]                                      meetings since it was told, how often it was told
 
     score[k] = w . (cos, near, met)[k] + net(cos, near, met, log age, log count)[k]
-    novelty  = c mean_v cos_v[best] + d + net(top 3 scores and their cos, log age and log count of the best,
+    n        = c mean_v cos_v[best] + d + net(top 3 scores and their cos, log age and log count of the best,
                log sum_k exp score[k], log of the number of classes, log t, max_k met[k], W_r r_t)
+
+n is trained to tell what is new. In use, novelty also counts doubt about the name: it is the chance that the
+best name is wrong, because the thing is new or because it is another of those known. What n holds for known
+stays so, however doubtful its name:
+
+    novelty  = logit(1 - sigmoid(-n) softmax(score)[best]),     below 0 if n is
 
 What was met without a label is credited to the classes as they are *now*, so that something met before its
 class was named counts for it once it is. By the mean of its cosines to the labelled prototypes:
@@ -55,6 +61,7 @@ BEST: Final = 3  # so many classes are looked at for novelty
 HIDDEN: Final = 32  # units of the network of the scores
 NOVELTY_HIDDEN: Final = 48
 CONTEXT_SEEN: Final = 16  # numbers of r that the novelty network sees
+SURELY: Final = 1e-3  # novelty is at least so far from 0 where it was before doubt
 SCORE_GAIN, NOVELTY_GAIN = 4.0, 3.0  # what the networks' outputs are multiplied by: they learn quicker so
 
 
@@ -82,6 +89,8 @@ class WayfarerConfig:
     """Know how long ago and how often a class was told."""
     late_credit: bool = True
     """Credit what was met without a label to the classes known now."""
+    doubt: bool = True
+    """Count doubt about the name in novelty (not while training)."""
 
 
 class Window(NamedTuple):
@@ -140,7 +149,7 @@ class Wayfarer(nn.Module):
             raise WanderError("A Wayfarer needs something to compare: switch context_keys or plain_keys on.")
         if config.window < 1:
             raise WanderError(f"A Wayfarer keeps at least 1 meeting, not {config.window}: set its window.")
-        self.config, self.feature_dim = config, config.features
+        self.config, self.feature_dim, self.doubt = config, config.features, config.doubt
         views = self.views = config.context_keys + config.plain_keys
         self.attention = config.attention if config.cooccurrence else 0
         self.lstm = LayerNormLSTM(config.features, config.units)
@@ -365,7 +374,21 @@ class Wayfarer(nn.Module):
         judged = self.judge(torch.cat([*signs, torch.stack(several, -1), met.seen], -1))[..., 0]  # [B, Q]
         slope, offset = self.closeness.unbind()
         novelty = NOVELTY_GAIN * judged + slope * near[..., 0].mean(1) + offset  # [B, Q]
+        if self.doubt and not self.training:
+            novelty = _with_doubt(novelty, scores, first)
         return Answers(scores, torch.where(found.opened.any(-1), novelty, CERTAINLY_NEW))
+
+
+def _with_doubt(
+    novelty: Float[Tensor, "B Q"], scores: Float[Tensor, "B Q K"], best: Int[Tensor, "B Q 1"]
+) -> Float[Tensor, "B Q"]:
+    """The logit of the chance that the best name is wrong; below 0 where novelty is."""
+    total = scores.logsumexp(-1)  # [B, Q]
+    right = scores.gather(2, best)[..., 0] - total  # [B, Q] log of its share
+    other = scores.scatter(2, best, UNUSED).logsumexp(-1) - total  # [B, Q] log of all others'
+    wrong = torch.logaddexp(F.logsigmoid(novelty) + right, other)  # [B, Q]
+    doubtful = wrong - F.logsigmoid(-novelty) - right  # [B, Q]
+    return torch.where(novelty < 0, doubtful.clamp(max=-SURELY), doubtful)
 
 
 def _order_of_naming(given: Int[Tensor, "B T"], slots: int) -> Int[Tensor, " K"]:

@@ -22,7 +22,7 @@ from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.model import EncoderConfig, LearnerConfig, ModelConfig
 from wanderlearn.presets.preset import Preset
-from wanderlearn.presets.pretrained import OMNIGLOT_PRETRAINING
+from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.worlds.backgrounds import BackgroundConfig
 from wanderlearn.worlds.roaming import RoamingConfig
@@ -85,7 +85,7 @@ def _preset(learner: str, condition: str, world: World) -> Preset:
         return replace(preset, train=replace(train, steps=250, lr=2e-3, validate_every=50))
     return replace(
         preset,
-        pretrain=OMNIGLOT_PRETRAINING,
+        pretrain=PretrainConfig(epochs=30.0, warmup=100),
         features=FeaturesConfig(steps=500, copies=1),
         train=replace(train, steps=80, lr=3e-4, validate_every=80, validate_sequences=60),
     )

@@ -52,24 +52,35 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         )
     # One encoder for all methods, pretrained by classification; then the learner alone on its features; then
     # everything together at a low rate. OML has nothing to train but the encoder.
-    features = None if by_gradient else FeaturesConfig(steps=2000, weight_decay=shared.weight_decay)
+    contextual = method in ("cpm", "wayfarer")  # after 700 steps of features they gain nothing more
+    features: FeaturesConfig | None = FeaturesConfig(
+        steps=1000 if contextual else 2000, weight_decay=shared.weight_decay
+    )
+    if by_gradient:
+        features = None
+    elif method in FEW_NUMBERS:
+        features = FeaturesConfig(steps=150, copies=1, lr=1e-2, weight_decay=shared.weight_decay)
     train = replace(
         shared,
-        steps=300 if method == "cpm" else 100,
+        # IMP's clusters open by the threshold of its novelty: only the encoder can bring a class within it.
+        steps=200 if contextual or method == "imp" else 100,
         lr=1e-4,
         schedule="cosine",
-        validate_every=100 if method == "cpm" else 50,
-        # The authors train IMP's encoder, and by the paper DNC's, at a tenth of the rate.
-        encoder_lr=0.1 if method in ("imp", "dnc") else 1.0,
+        validate_every=50,
+        encoder_lr=0.1 if method == "dnc" else 1.0,  # by the paper
     )
-    if method in FEW_NUMBERS:
-        features = FeaturesConfig(steps=150, copies=1, lr=1e-2, weight_decay=shared.weight_decay)
-    if method == "wayfarer":  # it has learned all it can from the features, and only the encoder is to gain
-        train = replace(train, steps=400, validate_every=50)
     plain = _model(method, momentum=0.01)
     assert isinstance(plain.encoder, Conv4Config)
     model = for_cosines(plain.encoder, plain.learner, semi=semi)
-    return Preset(name, world, RoamingConfig(semi=semi), model, train, OMNIGLOT_PRETRAINING, features)
+    return Preset(
+        name,
+        world,
+        RoamingConfig(semi=semi),
+        model,
+        train,
+        OMNIGLOT_PRETRAINING,
+        None if by_gradient else features,
+    )
 
 
 PRESETS: Final[dict[str, Preset]] = {
