@@ -10,6 +10,7 @@ from tests.test_training import interrupt, stop_after
 from tests.tiny_runs import CPM, PROTONET, log_of, pictures, run, tiny_model, tiny_preset, weights_of
 from wanderlearn.errors import WanderError
 from wanderlearn.feature_training import FeaturesConfig, FeatureTraining, kept_features
+from wanderlearn.learners.answer import Answers
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.loss import sequence_loss
 from wanderlearn.model import ModelConfig, about_model, build, load_model, save_model, take_encoder
@@ -58,6 +59,28 @@ def test_a_step_is_the_loss_of_the_sequences_on_their_features() -> None:
     expected = sequence_loss(answers, batch.target, batch.valid, 0.5)
     torch.testing.assert_close(losses["loss"].detach(), expected.total)
     torch.testing.assert_close(losses["naming"].detach(), expected.naming)
+
+
+def test_sequences_grow_from_their_first_meetings_to_all() -> None:
+    torch.manual_seed(0)
+    model = build(tiny_model()).eval()
+    plain = world(WITH_FEATURES, crop="none", occlusion=0.0)
+    config = FeaturesConfig(steps=9, batch_size=2, grow=6)
+    stage = FeatureTraining(model, plain, config, 0, novelty_weight=1.0)
+    longest = plain.config.length
+    assert longest > 12
+    lengths = [stage.length(step) for step in range(9)]
+    assert lengths[0] == 10
+    assert lengths == sorted(lengths)
+    assert lengths[5] < longest
+    assert lengths[6:] == [longest] * 3
+    batch = plain.batch([plain.meetings(0, i) for i in (6, 7)])
+    end = lengths[3]
+    with torch.no_grad():
+        answers = model(batch.images, batch.given, batch.valid, plain.slots)
+    first = Answers(answers.scores[:, :end], answers.novelty[:, :end])
+    expected = sequence_loss(first, batch.target[:, :end], batch.valid[:, :end], 1.0)
+    torch.testing.assert_close(stage.losses(3)["loss"].detach(), expected.total)
 
 
 def test_the_learner_is_trained_and_the_encoder_is_not(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from wanderlearn.worlds.world import World
 __all__ = ["FeatureTraining", "FeaturesConfig", "kept_features"]
 
 PICTURES_AT_ONCE: Final = 512
+SHORTEST: Final = 10  # meetings, where sequences grow
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class FeaturesConfig:
     """Features kept of every picture, each of another crop and another hidden part."""
     batch_size: int = 16
     """Sequences per step."""
+    grow: int = 0
+    """Steps over which sequences grow from their first ten meetings to all; 0: they start whole."""
     lr: float = 2e-3
     """Learning rate at the start."""
     muon: bool = True
@@ -136,9 +139,18 @@ class FeatureTraining:
             found = torch.cat([found, self.backgrounds.of(meetings)], 1)
         placed = found.new_zeros(*valid.shape, found.shape[-1])  # [B, T, D]
         placed[valid] = found
+        end = self.length(step)
+        given, target, valid = here(batch.given)[:, :end], here(batch.target)[:, :end], valid[:, :end]
         with part_of(self.share.start, self.config.batch_size):
-            answers = self.model.learner(placed, here(batch.given), self.world.slots)
-        return sequence_loss(answers, here(batch.target), valid, self.novelty_weight, self.compute)
+            answers = self.model.learner(placed[:, :end], given, self.world.slots)
+        return sequence_loss(answers, target, valid, self.novelty_weight, self.compute)
+
+    def length(self, step: int) -> int:
+        """So many meetings of its sequences a step sees."""
+        longest, grow = self.world.config.length, self.config.grow
+        if step >= grow:
+            return longest
+        return min(longest, SHORTEST + (longest - SHORTEST) * step // grow)
 
     def _copies(self, index: int, length: int) -> Ints:
         """Which copy of every picture a sequence meets: by its number, whoever lives through it."""
