@@ -14,12 +14,13 @@ from tests.live_agents import agent_of, feature, small_model
 from tests.metric_records import records
 from tests.tiny_world import tiny_pictures
 from wanderlearn import Agent, WanderError, calibration
-from wanderlearn.calibrate import calibrate, fit_record, with_families
+from wanderlearn.calibrate import calibrate, fit_record
 from wanderlearn.calibration import BEGIN, DELTA, GRID, LEVELS, STAKES, Calibration, shipped_calibration
 from wanderlearn.files import digest_of
 from wanderlearn.metrics import Record, naming_confidence
 from wanderlearn.model import save_model
 from wanderlearn.worlds import Roaming, RoamingConfig
+from wanderlearn.worlds.families import with_families
 
 ERRORS = (0.01, 0.02, 0.05, 0.1, 0.2)
 

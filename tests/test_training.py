@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,16 @@ import torch
 from torch import Tensor, nn
 
 from tests.tiny_runs import CPM, LEARNERS, PROTONET, log_of, run, tiny_preset, weights_of
+from tests.tiny_world import tiny_pictures
 from wanderlearn import train as training
 from wanderlearn.errors import WanderError
+from wanderlearn.evaluate import gather
 from wanderlearn.learners.wayfarer import WayfarerConfig
 from wanderlearn.loss import sequence_loss
 from wanderlearn.model import about_model, build, load_model
 from wanderlearn.optimiser import DivergedError, Optimiser, Trained, trained
 from wanderlearn.sequence_training import TrainConfig
+from wanderlearn.train import train
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, steps: int, how: Callable[[], None]) -> None:
@@ -265,6 +269,23 @@ def test_a_worse_validation_does_not_replace_the_best(
     outcome = run(tiny_preset(PROTONET, steps=4, validate_every=1), tmp_path / "run")
     assert (outcome.best_ap, outcome.best_step) == (60.0, 3)
     assert about_model(tmp_path / "run" / "best" / "model.safetensors")["step"] == 3
+
+
+def test_validation_has_as_many_classes_as_a_sequence_may_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = []
+
+    def spied(model: Any, world: Any, exam: Any, *rest: Any, **named: Any) -> Any:
+        most.append(max(int(each.truth.max()) + 1 for each in exam))
+        return gather(model, world, exam, *rest, **named)
+
+    monkeypatch.setattr(training, "gather", spied)
+    preset = tiny_preset(PROTONET, steps=1, validate_sequences=30)
+    for families in (2, 4):
+        few = partial(tiny_pictures, families=families, classes_per_family=12 // families)
+        train(preset, tmp_path / str(families), pictures=few)
+    assert most[0] == most[1] > 4  # two families as they are give four classes
 
 
 @pytest.mark.parametrize("field", ["batch_size", "lr", "warmup", "validate_every"])

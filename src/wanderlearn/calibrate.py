@@ -1,8 +1,6 @@
 """Fit the calibration of a trained learner on sequences it has never seen."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,11 @@ from wanderlearn.files import digest_of
 from wanderlearn.learners.wayfarer import Wayfarer
 from wanderlearn.metrics import Record, naming_confidence
 from wanderlearn.model import about_model, load_model
-from wanderlearn.pictures.collection import Pictures
 from wanderlearn.shipped import find_weights
 from wanderlearn.worlds import Roaming, RoamingConfig, draw_manifest, open_pictures
+from wanderlearn.worlds.families import with_families
 
-__all__ = ["calibrate", "fit_record", "with_families"]
+__all__ = ["calibrate", "fit_record"]
 
 
 def fit_record(
@@ -80,18 +78,3 @@ def calibrate(
         "manifest_sha256": manifest.sha256,
     }
     return fit_record(record, delta=delta, longest=world.config.length, about=about)
-
-
-def with_families(pictures: Pictures, config: RoamingConfig) -> Pictures:
-    """The same pictures with as many families as a sequence draws from: each is divided, where it can be."""
-    smallest = int(np.bincount(pictures.family).min())
-    parts = math.ceil(config.classes // config.environments / pictures.families)
-    parts = min(parts, smallest // config.environments)
-    if parts <= 1:
-        return pictures
-    family = np.empty_like(pictures.family)
-    for one in range(pictures.families):
-        members = np.flatnonzero(pictures.family == one)
-        family[members] = one * parts + np.arange(len(members)) * parts // len(members)
-    names = [f"{name}/{part + 1}" for name in pictures.family_names for part in range(parts)]
-    return replace(pictures, family=family, family_names=names)

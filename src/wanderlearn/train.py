@@ -42,13 +42,14 @@ from wanderlearn.learners.together import synchronise
 from wanderlearn.metrics import Record, ap, ap_joint, known_accuracy
 from wanderlearn.model import build, take_encoder
 from wanderlearn.optimiser import DivergedError, Optimiser, Trained
-from wanderlearn.pictures.collection import Split
+from wanderlearn.pictures.collection import Pictures, Split
 from wanderlearn.pictures.textures import open_textures
 from wanderlearn.pretrain import Pretraining
 from wanderlearn.progress import bar
 from wanderlearn.schedule import rate_factor, spent
 from wanderlearn.sequence_training import SequenceTraining, TrainConfig
-from wanderlearn.worlds import Collection, open_collection, world_of
+from wanderlearn.worlds import Collection, RoamingConfig, open_collection, world_of
+from wanderlearn.worlds.families import with_families
 
 if TYPE_CHECKING:
     from wanderlearn.presets import Preset
@@ -150,6 +151,9 @@ class _Training:
         self.preset, self.config, self.run, self.interrupt = preset, preset.train, run, interrupt
         self.compute, self.group, self._all_stop = compute, compute.group, False
         self.world = world_of(pictures, preset.roaming)
+        if isinstance(validation, Pictures) and isinstance(preset.roaming, RoamingConfig):
+            # A small split has fewer families than a sequence draws from; it should not be easier for that.
+            validation = with_families(validation, preset.roaming)
         self.validation = world_of(validation, preset.roaming)
         self.exam = [
             self.validation.meetings(VALIDATION_SEED, i) for i in range(self.config.validate_sequences)
