@@ -62,11 +62,13 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         features = FeaturesConfig(steps=150, copies=1, lr=1e-2, weight_decay=shared.weight_decay)
     train = replace(
         shared,
-        # IMP's clusters open by the threshold of its novelty: only the encoder can bring a class within it.
-        steps=200 if contextual or method == "imp" else 100,
+        # What uses context gains most from training all together. IMP's clusters open by the threshold of its
+        # novelty: only the encoder can bring a class within it.
+        steps=1000 if contextual else 400 if method == "imp" else 200,
+        batch_size=8,
         lr=1e-4,
         schedule="cosine",
-        validate_every=50,
+        validate_every=200 if contextual else 100,
         encoder_lr=0.1 if method == "dnc" else 1.0,  # by the paper
     )
     plain = _model(method, momentum=0.01)
