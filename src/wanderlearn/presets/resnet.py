@@ -32,7 +32,7 @@ def _preset(method: Method, semi: bool) -> Preset:
         name=f"{method}-omniglot-resnet{'-semi' if semi else ''}",
         model=for_cosines(ENCODER, PLAIN[method], semi=semi),
         pretrain=replace(OMNIGLOT_PRETRAINING, epochs=EPOCHS),
-        train=replace(base.train, batch_size=8),  # a picture costs twice as much
+        train=replace(base.train, batch_size=4),  # a picture costs twice as much
     )
 
 
