@@ -64,7 +64,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         shared,
         # What uses context gains most from training all together. IMP's clusters open by the threshold of its
         # novelty: only the encoder can bring a class within it.
-        steps=1000 if contextual else 400 if method == "imp" else 200,
+        steps={"cpm": 1000, "wayfarer": 600, "imp": 400}.get(method, 200),
         batch_size=8,
         lr=1e-4,
         schedule="cosine",
