@@ -256,3 +256,10 @@ def test_the_tables_have_the_rows_of_the_paper() -> None:
 def test_a_cpm_without_use_for_its_rnn_is_refused() -> None:
     with pytest.raises(WanderError, match="use OnlineProtoNet"):
         CPM(CPMConfig(context="none", metric=False, predicted_thresholds=False))
+
+
+def test_the_temperature_starts_where_the_config_says() -> None:
+    warm = CPM(CPMConfig(features=4, units=5, similarity="cosine", temperature=20.0))
+    assert warm.memory.temperature.item() == 20.0
+    with pytest.raises(WanderError, match="above 0"):
+        CPM(CPMConfig(similarity="cosine", temperature=0.0))

@@ -56,6 +56,8 @@ class CPMConfig:
     """How prototypes are written: "average" or "gau" (gated averaging unit)."""
     similarity: Similarity = "cosine"
     """Squared Euclidean distance, or cosine times a learned temperature."""
+    temperature: float = 10.0
+    """Where the temperature of the cosine starts: it moves slowly, so a short training should start well."""
     recurrent_on_unlabelled: bool = True
     """Unlabelled items move the RNN's state on (column "RNN")."""
     self_write: bool = True
@@ -100,7 +102,7 @@ class CPM(nn.Module):
             )
         self.config, self.feature_dim = config, config.features
         self.lstm = LayerNormLSTM(config.features, config.units)
-        self.memory = PrototypeMemory(config.features, config.memory, config.similarity)
+        self.memory = PrototypeMemory(config.features, config.memory, config.similarity, config.temperature)
         betas = torch.tensor(first_betas(config.similarity, config.beta_read, config.beta_write))  # [2]
         pairs = 2 if config.write_thresholds else 1
         self.widths = [

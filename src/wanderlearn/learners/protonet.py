@@ -29,6 +29,8 @@ class ProtoNetConfig:
     """Width of the encoder's features."""
     similarity: Similarity = "euclidean"
     """Squared Euclidean distance, or cosine times a learned temperature."""
+    temperature: float = 10.0
+    """Where the temperature of the cosine starts: it moves slowly, so a short training should start well."""
     self_write: bool = True
     """Unlabelled items update the prototypes they seem to belong to (column "Prototype")."""
     write_thresholds: bool = True
@@ -57,7 +59,7 @@ class OnlineProtoNet(nn.Module):
         super().__init__()
         config = config or ProtoNetConfig()
         self.config, self.feature_dim = config, config.features
-        self.memory = PrototypeMemory(config.features, "average", config.similarity)
+        self.memory = PrototypeMemory(config.features, "average", config.similarity, config.temperature)
         betas = first_betas(config.similarity, config.beta_read, config.beta_write)
         pairs = 2 if config.write_thresholds else 1
         self.beta = nn.Parameter(torch.tensor(betas[:pairs]))  # read, write

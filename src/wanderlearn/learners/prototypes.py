@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.chance import drawn
 from wanderlearn.learners.self_writing import LENGTH_EPS, SMALLEST_SQUARE, self_written_scores
@@ -65,16 +66,20 @@ class Thresholds(NamedTuple):
 class PrototypeMemory(nn.Module):
     """The memory's rules, and the few numbers in them that are learned.
 
-    `similarity`: "euclidean" scores a class by minus the squared distance to its prototype, "cosine" by a
-    learned temperature (10 at first) times the cosine. `writing`: "average" keeps the mean of what was
-    written, "gau" is the gated averaging unit, whose gate also lets every untouched prototype fade.
+    `similarity`: "euclidean" scores a class by minus the squared distance to its prototype, "cosine" by the
+    cosine times a learned number that starts at `temperature`. `writing`: "average" keeps the mean of what
+    was written, "gau" is the gated averaging unit, whose gate also lets every untouched prototype fade.
     """
 
-    def __init__(self, features: int, writing: Writing, similarity: Similarity) -> None:
+    def __init__(
+        self, features: int, writing: Writing, similarity: Similarity, temperature: float = 10.0
+    ) -> None:
         super().__init__()
+        if temperature <= 0:
+            raise WanderError(f"The temperature of a cosine is above 0, not {temperature:g}.")
         self.features, self.writing, self.similarity = features, writing, similarity
         if similarity == "cosine":
-            self.temperature = nn.Parameter(torch.tensor(10.0))
+            self.temperature = nn.Parameter(torch.tensor(temperature))
         if writing == "gau":
             self.gate = nn.Linear(2 * features, 1)  # W_f [x, p] + b_f
             nn.init.uniform_(self.gate.weight, -1.0, 1.0)

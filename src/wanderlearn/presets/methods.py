@@ -7,7 +7,14 @@ from wanderlearn.feature_training import FeaturesConfig
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.model import ModelConfig
 from wanderlearn.presets.preset import METHODS, Method, Preset
-from wanderlearn.presets.pretrained import BY_GRADIENT, FEW_NUMBERS, OMNIGLOT_PRETRAINING, PLAIN, for_cosines
+from wanderlearn.presets.pretrained import (
+    BY_GRADIENT,
+    FEW_NUMBERS,
+    OMNIGLOT_PRETRAINING,
+    OMNIGLOT_TEMPERATURE,
+    PLAIN,
+    for_cosines,
+)
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.worlds.roaming import RoamingConfig
@@ -73,7 +80,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     )
     plain = _model(method, momentum=0.01)
     assert isinstance(plain.encoder, Conv4Config)
-    model = for_cosines(plain.encoder, plain.learner, semi=semi)
+    model = for_cosines(plain.encoder, plain.learner, semi=semi, temperature=OMNIGLOT_TEMPERATURE)
     return Preset(
         name,
         world,

@@ -17,7 +17,14 @@ from wanderlearn.model import LearnerConfig, ModelConfig
 from wanderlearn.presets.preset import Method
 from wanderlearn.pretrain import PretrainConfig
 
-__all__ = ["BY_GRADIENT", "FEW_NUMBERS", "OMNIGLOT_PRETRAINING", "PLAIN", "for_cosines"]
+__all__ = [
+    "BY_GRADIENT",
+    "FEW_NUMBERS",
+    "OMNIGLOT_PRETRAINING",
+    "OMNIGLOT_TEMPERATURE",
+    "PLAIN",
+    "for_cosines",
+]
 
 PLAIN: Final[dict[Method, LearnerConfig]] = {
     "cpm": CPMConfig(),
@@ -39,19 +46,27 @@ OMNIGLOT_PRETRAINING: Final = PretrainConfig(epochs=80.0, turn=0.06, lr=2e-3, cl
 In 30 epochs from a turn of 0.1 the loss stood still until the rate had fallen to a third, and then fell to
 the end: this is longer, and spends more of it at such rates.
 """
+OMNIGLOT_TEMPERATURE: Final = 20.0
+"""Where CPM's starts there, as in pretraining. From 10, where names stay doubtful, it hardly moves."""
 
 Encoder = TypeVar("Encoder", Conv4Config, ResNet12Config)
 
 
-def for_cosines(encoder: Encoder, learner: LearnerConfig, *, semi: bool) -> ModelConfig:
+def for_cosines(
+    encoder: Encoder, learner: LearnerConfig, *, semi: bool, temperature: float = 10.0
+) -> ModelConfig:
     """A model for features that were pretrained to be compared by cosine, so without a last ReLU.
 
     Where a learner knows no cosine its features get one length, at which its first thresholds and steps are
-    of the right size. These, first thresholds and the sharpness of MatchingNet were chosen on validation.
+    of the right size. `temperature` is where CPM's starts. All these, first thresholds and the sharpness of
+    MatchingNet were chosen on validation.
     """
     encoder = replace(encoder, last_relu=False)
     if isinstance(learner, CPMConfig):
-        learner = replace(learner, memory="average")
+        learner = replace(learner, memory="average", temperature=temperature)
+        if temperature != 10:
+            new_below = -0.6 * temperature  # a cosine of 0.6
+            learner = replace(learner, beta_read=new_below, beta_write=new_below)
     elif isinstance(learner, ProtoNetConfig):
         sure = -10.0 if semi else -6.0  # from what has no name it learns only when very sure
         learner = replace(learner, similarity="cosine", beta_read=-6.0, beta_write=sure)

@@ -13,7 +13,7 @@ from typing import Final
 from wanderlearn.learners.resnet12 import ResNet12Config
 from wanderlearn.presets.methods import PRESETS
 from wanderlearn.presets.preset import Method, Preset
-from wanderlearn.presets.pretrained import OMNIGLOT_PRETRAINING, PLAIN, for_cosines
+from wanderlearn.presets.pretrained import OMNIGLOT_PRETRAINING, OMNIGLOT_TEMPERATURE, PLAIN, for_cosines
 
 __all__ = ["RESNET_PRESETS"]
 
@@ -30,7 +30,7 @@ def _preset(method: Method, semi: bool) -> Preset:
     return replace(
         base,
         name=f"{method}-omniglot-resnet{'-semi' if semi else ''}",
-        model=for_cosines(ENCODER, PLAIN[method], semi=semi),
+        model=for_cosines(ENCODER, PLAIN[method], semi=semi, temperature=OMNIGLOT_TEMPERATURE),
         pretrain=replace(OMNIGLOT_PRETRAINING, epochs=EPOCHS),
         train=replace(base.train, batch_size=4),  # a picture costs twice as much
     )
