@@ -17,13 +17,13 @@ import torch
 
 from wanderlearn._version import __version__
 from wanderlearn.agent import load
-from wanderlearn.calibrate import calibrate
+from wanderlearn.calibrate import calibrate, live_model
 from wanderlearn.calibration import SHIPPED, Calibration
 from wanderlearn.errors import WanderError
 from wanderlearn.evaluate import gather
 from wanderlearn.files import digest_of
 from wanderlearn.metrics import Record, naming_confidence, summary
-from wanderlearn.model import about_model, load_model
+from wanderlearn.model import about_model
 from wanderlearn.results import commit, fill, markdown_table, read_result, write_result
 from wanderlearn.shipped import shipped_weights
 from wanderlearn.worlds import UNLABELED, Roaming, RoamingConfig, draw_manifest, open_pictures
@@ -47,7 +47,7 @@ def measure(name: str) -> dict[str, Any]:
     """Fit and keep the calibration of shipped weights; what it promises and what comes of it."""
     path = shipped_weights()[name]
     found = _fit(name, path)
-    model, semi = load_model(path), bool(about_model(path).get("semi"))
+    model, semi = live_model(path), bool(about_model(path).get("semi"))
     pictures = open_pictures(found.about["world"], "test")
     streams = {}
     for stream, config, sequences in (

@@ -12,12 +12,12 @@ from wanderlearn.evaluate import gather
 from wanderlearn.files import digest_of
 from wanderlearn.learners.wayfarer import Wayfarer
 from wanderlearn.metrics import Record, naming_confidence
-from wanderlearn.model import about_model, load_model
+from wanderlearn.model import Model, about_model, load_model
 from wanderlearn.shipped import find_weights
 from wanderlearn.worlds import Roaming, RoamingConfig, draw_manifest, open_pictures
 from wanderlearn.worlds.families import with_families
 
-__all__ = ["calibrate", "fit_record"]
+__all__ = ["calibrate", "fit_record", "live_model"]
 
 
 def fit_record(
@@ -34,6 +34,14 @@ def fit_record(
     return Calibration.fit(
         named, record.correct[record.valid], sequence, delta=delta, longest=longest, about=about
     )
+
+
+def live_model(weights: Path) -> Model:
+    """A model that answers as an agent does: what is new and which name is right are said apart."""
+    model = load_model(weights)
+    if isinstance(model.learner, Wayfarer):
+        model.learner.doubt = False
+    return model
 
 
 def calibrate(
@@ -64,10 +72,7 @@ def calibrate(
     pictures = open_pictures(told["world"], "val", source)
     world = Roaming(with_families(pictures, config), config)
     manifest = draw_manifest(world, seed, sequences)
-    model = load_model(path)
-    if isinstance(model.learner, Wayfarer):
-        model.learner.doubt = False  # an agent says apart what is new and which name is right
-    record = gather(model, world, manifest.sequences, progress=progress)
+    record = gather(live_model(path), world, manifest.sequences, progress=progress)
     about = {
         "weights": Path(weights).name.removesuffix(".safetensors"),
         "weights_sha256": digest_of(path),

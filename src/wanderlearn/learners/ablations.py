@@ -5,6 +5,7 @@ Rows without a tick under GAU average and are Euclidean, unless the name says ot
 """
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from wanderlearn.learners.cpm import CPMConfig
@@ -67,5 +68,9 @@ ABLATIONS: Final[dict[str, AblationConfig]] = {
 
 
 def slug_of(config: AblationConfig) -> str:
-    """The word for a row of either table: "no-metric", or "semi-cpm-rnn". Equal rows share one."""
-    return next(slug for slug, other in ABLATIONS.items() if other == config)
+    """The word for a row of either table: "no-metric", or "semi-cpm-rnn". Equal rows share one.
+
+    Where temperature and thresholds start is a matter of training, not of what a row is.
+    """
+    built = replace(config, temperature=10.0, beta_read=None, beta_write=None)
+    return next(slug for slug, other in ABLATIONS.items() if other == built)

@@ -19,6 +19,10 @@ def ablation_preset(slug: str) -> Preset:
     """
     config = ABLATIONS[slug]
     base = PRESETS["cpm-omniglot-semi" if isinstance(config, CPMConfig) else "protonet-omniglot-semi"]
+    cpm = base.model.learner
+    if isinstance(config, CPMConfig) and isinstance(cpm, CPMConfig) and config.similarity == cpm.similarity:
+        starts = {name: getattr(cpm, name) for name in ("temperature", "beta_read", "beta_write")}
+        config = replace(config, **starts)
     model = replace(base.model, learner=config)
     return base if model == base.model else replace(base, name=f"{slug}-omniglot-semi", model=model)
 
