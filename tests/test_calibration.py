@@ -14,9 +14,10 @@ from tests.live_agents import agent_of, feature, small_model
 from tests.metric_records import records
 from tests.tiny_world import tiny_pictures
 from wanderlearn import Agent, WanderError, calibration
-from wanderlearn.calibrate import calibrate, fit_record
+from wanderlearn.calibrate import calibrate, fit_record, live_model
 from wanderlearn.calibration import BEGIN, DELTA, GRID, LEVELS, STAKES, Calibration, shipped_calibration
 from wanderlearn.files import digest_of
+from wanderlearn.learners.wayfarer import Wayfarer
 from wanderlearn.metrics import Record, naming_confidence
 from wanderlearn.model import save_model
 from wanderlearn.worlds import Roaming, RoamingConfig
@@ -273,6 +274,16 @@ def test_families_are_divided_until_a_sequence_has_all_its_classes() -> None:
 
     assert most(Roaming(divided, config)) > most(Roaming(pictures, config)) == 4
     assert with_families(divided, config) is divided
+
+
+def test_a_wayfarer_is_calibrated_as_an_agent_answers(tmp_path: Path) -> None:
+    model = small_model("wayfarer")
+    assert isinstance(model.learner, Wayfarer)
+    assert model.learner.doubt
+    save_model(tmp_path / "mine.safetensors", model, {})
+    learner = live_model(tmp_path / "mine.safetensors").learner
+    assert isinstance(learner, Wayfarer)
+    assert not learner.doubt
 
 
 def test_weights_without_a_world_say_what_to_do(tmp_path: Path) -> None:

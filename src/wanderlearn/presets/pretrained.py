@@ -44,7 +44,8 @@ OMNIGLOT_PRETRAINING: Final = PretrainConfig(epochs=80.0, turn=0.06, lr=2e-3, cl
 """How the encoder `omniglot` of the package was made.
 
 In 30 epochs from a turn of 0.1 the loss stood still until the rate had fallen to a third, and then fell to
-the end: this is longer, and spends more of it at such rates.
+the end: this is longer, and spends more of it at such rates. Its loss is lower, but on classes it has never
+seen it is no better: what it lacks now is not more of the same.
 """
 OMNIGLOT_TEMPERATURE: Final = 20.0
 """Where CPM's starts there, as in pretraining. From 10, where names stay doubtful, it hardly moves."""
