@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,7 +37,7 @@ MAIN = ("cpm", "protonet", "matchingnet", "imp", "wayfarer")
 @given(seed=st.integers(0, 10**6), labelled=st.sampled_from([1.0, 0.5, 0.2]))
 def test_look_then_tell_is_a_step_of_the_learner(kind: str, seed: int, labelled: float) -> None:
     random = np.random.default_rng(seed)
-    agent, learner = agent_of(kind), small_model(kind).learner
+    agent, learner = agent_of(kind), deepcopy(small_model(kind).learner)
     if isinstance(learner, Wayfarer):
         learner.doubt = False  # an agent says apart what is new and which name is right
     slots: dict[str, int] = {}
