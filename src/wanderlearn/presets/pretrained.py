@@ -72,9 +72,9 @@ def for_cosines(
         sure = -10.0 if semi else -6.0  # from what has no name it learns only when very sure
         learner = replace(learner, similarity="cosine", beta_read=-6.0, beta_write=sure)
     elif isinstance(learner, MatchingNetConfig):
-        learner = replace(learner, similarity="cosine", temperature=30.0, beta=-18.0)
+        learner = replace(learner, similarity="cosine", temperature=45.0, beta=-27.0)
     elif isinstance(learner, IMPConfig):
-        encoder = replace(encoder, length=3.2)
+        encoder, learner = replace(encoder, length=3.2), replace(learner, beta=14.0)
     elif isinstance(learner, OMLConfig) and learner.classifier == "linear":
         encoder, learner = replace(encoder, length=10.0), replace(learner, inner_lr=0.1)
     elif isinstance(learner, OMLConfig):
