@@ -72,7 +72,7 @@ def for_cosines(
         sure = -10.0 if semi else -6.0  # from what has no name it learns only when very sure
         learner = replace(learner, similarity="cosine", beta_read=-6.0, beta_write=sure)
     elif isinstance(learner, MatchingNetConfig):
-        learner = replace(learner, similarity="cosine", temperature=45.0, beta=-27.0)
+        learner = replace(learner, similarity="cosine", temperature=45.0, beta=-27.0, gamma=3.0)
     elif isinstance(learner, IMPConfig):
         encoder, learner = replace(encoder, length=3.2), replace(learner, beta=14.0)
     elif isinstance(learner, OMLConfig) and learner.classifier == "linear":
