@@ -36,7 +36,17 @@ from wanderlearn.worlds import draw_manifest, open_pictures, world_of
 ROOT = Path(__file__).parents[1]
 RESULT, PAGE = ROOT / "results" / "wayfarer-tries.json", ROOT / "docs" / "wayfarer.md"
 KIND = "wayfarer-tries"
-SWITCHES = ("context_keys", "plain_keys", "nearest", "cooccurrence", "age_and_count", "late_credit", "doubt")
+SWITCHES = (
+    "context_keys",
+    "plain_keys",
+    "nearest",
+    "cooccurrence",
+    "company",
+    "age_and_count",
+    "late_credit",
+    "unnamed",
+    "doubt",
+)
 SHOTS = (1, 3)
 ENCODERS = {"omniglot": "omniglot", "glyphs": "cpm-glyphs"}  # that come with the package
 
@@ -142,7 +152,12 @@ def main() -> None:
     found = read_result(RESULT, KIND)["rows"] if RESULT.exists() else []
     wanted = [] if options.tables else (options.only or list(rows(options.world)))
     # Where every label is told there is nothing to credit.
-    both = [(name, semi) for name in wanted for semi in (False, True) if semi or name != "no late_credit"]
+    both = [
+        (name, semi)
+        for name in wanted
+        for semi in (False, True)
+        if semi or name not in ("no late_credit", "no unnamed")
+    ]
     known = {(row["name"], row["semi"]) for row in found}
     todo = both if options.only else [one for one in both if one not in known]
     if todo:

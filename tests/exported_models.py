@@ -44,6 +44,7 @@ MORE_KINDS: dict[str, LearnerConfig] = {
     "protonet told": ProtoNetConfig(features=WIDTH, self_write=False, unit_features=True),
     "matchingnet cosine": MatchingNetConfig(features=WIDTH, similarity="cosine", beta=-7.0),
     "imp unlabelled": IMPConfig(features=WIDTH, beta=0.6, unlabelled_join="unlabelled", sigma_unlabelled=2.0),
+    "wayfarer without company": WayfarerConfig(features=WIDTH, units=12, window=8, company=False),
     "oml": OMLConfig(features=WIDTH, slots=SLOTS + 1, inner_lr=0.1, novelty="sum"),
 }
 

@@ -44,6 +44,7 @@ KINDS: dict[str, LearnerConfig] = {
     "wayfarer bare": WayfarerConfig(
         features=WIDTH, units=12, context_keys=False, nearest=False, cooccurrence=False, age_and_count=False
     ),
+    "wayfarer without company": WayfarerConfig(features=WIDTH, units=12, attention=4, company=False),
     "wayfarer told": WayfarerConfig(features=WIDTH, units=12, plain_keys=False, late_credit=False),
 }
 

@@ -117,12 +117,57 @@ class SlowWayfarer:
                 sums[k] = [s + share * x for s, x in zip(sums[k], one.keys, strict=True)]
         return sums, told
 
+    def company(self) -> tuple[dict[Hashable, list[float]], dict[Hashable, float]]:
+        """Of every class the shares of the walk after each hop, and how surely it is here."""
+        if not self.config.company:
+            return {k: [] for k in self.classes}, {}
+        p0, p1 = (sigmoid(10 * pace) for pace in self.w["company.pace"])
+        a, b = self.w["company.likeness"]
+        i, j = self.w["company.presence"]
+        window = self.window()
+        numbers = range(len(window))
+
+        def named(one: Meeting) -> bool:
+            return one.label is not None and not one.forgotten
+
+        def same(s: int, r: int) -> float:
+            one, other = window[s], window[r]
+            if named(one) and named(other):
+                return float(one.label == other.label)
+            cosine = float(np.mean([x @ y for x, y in zip(one.keys, other.keys, strict=True)]))
+            return float(sigmoid(a * (cosine - b)))
+
+        def scaled(u: list[float]) -> list[float]:
+            return [part / (sum(u) + 1e-6) for part in u]
+
+        alike = [[same(s, r) for r in numbers] for s in numbers]
+        u = scaled([p0 ** (self.time - one.number) for one in window])
+        walks: dict[Hashable, list[float]] = {k: [] for k in self.classes}
+        for _ in range(4):
+            v = [0.0] * len(window)
+            for s in numbers:
+                total = max(sum(alike[s]), 0.5)
+                for r in numbers:
+                    v[r] += u[s] * alike[s][r] / total
+            for k in self.classes:
+                walks[k].append(sum(v[s] for s in numbers if named(window[s]) and window[s].label == k))
+            after = [0.0] * len(window)
+            for s in numbers:
+                for r in numbers:
+                    after[r] += v[s] * p1 ** abs(window[s].number - window[r].number)
+            u = scaled(after)
+        here = {}
+        for k, c in self.classes.items():
+            here[k] = float(sigmoid(i + j * math.log(10 * (walks[k][1] + walks[k][2]) / c.told + 1e-3)))
+        return {k: [math.log(share + 1e-4) for share in walk] for k, walk in walks.items()}, here
+
     def read(self, met: Meeting) -> tuple[float, dict[Hashable, float]]:
         """Novelty, and the score of every class."""
         if not self.classes:
             return CERTAINLY_NEW, {}
         config, w, window = self.config, self.w, self.window()
         sums, told = self.completed()
+        walks, here = self.company()
         attention = {id(one): float(met.query @ one.context) / math.sqrt(config.attention) for one in window}
         most = max(attention.values())
         scores: dict[Hashable, float] = {}
@@ -142,8 +187,12 @@ class SlowWayfarer:
                 attended[k] = math.log(weight + 1e-4)
                 evidence.append(attended[k])
                 seen_as.append(attended[k] / 4)
+            evidence += walks[k]
+            seen_as += [walk / 4 for walk in walks[k]]
             if config.age_and_count:
                 seen_as += [ages[k] / 3, math.log1p(told[k])]
+            if config.company:
+                seen_as.append(here[k])
             net = self.net("scorer", np.array(seen_as))
             scores[k] = float(w["weights"] @ np.array(evidence)) + 4 * net
         best = sorted(scores, key=lambda k: -scores[k])[:3]
@@ -152,13 +201,37 @@ class SlowWayfarer:
             signs += [cosines[k][v] for k in best] + [-1.0] * (3 - len(best))
         if config.age_and_count:
             signs += [ages[best[0]], math.log1p(told[best[0]])]
+        if config.company:
+            signs += [walk / 4 for walk in walks[best[0]]]
+            signs += [here[k] for k in best] + [0.0] * (3 - len(best))
         total = math.log(sum(math.exp(score) for score in scores.values()))
         signs += [max(total, -20) / 5, math.log1p(len(scores))]
         signs += [math.log1p(min(self.time, config.window)) / 3]
         signs += [max(attended.values()) / 4] if config.cooccurrence else []
+        if config.company:
+            meetings, classes = sum(here[k] * c.told for k, c in self.classes.items()), sum(here.values())
+            opens = math.log((1 + 0.2 * classes) / (1 + meetings))
+            signs += [math.log1p(meetings), math.log1p(classes), opens]
+        signs += self.unnamed(met, window) if config.unnamed else []
         judged = self.net("judge", np.concatenate([signs, met.seen]))
         slope, offset = w["closeness"]
         return 3 * judged + slope * float(np.mean(cosines[best[0]])) + offset, scores
+
+    def unnamed(self, met: Meeting, window: list[Meeting]) -> list[float]:
+        """Does it look like something that was met before, but never named?"""
+        a, b, c, d = self.w["unnamed.likeness"]
+
+        def cosine(one: Meeting, other: Meeting) -> float:
+            return float(np.mean([x @ y for x, y in zip(one.keys, other.keys, strict=True)]))
+
+        told = [one for one in window if one.label is not None and not one.forgotten]
+        likes, without_name = [0.0], [0.0]
+        for one in window:
+            if one.label is None and not one.forgotten:
+                named = max((sigmoid(a * (cosine(one, other) - b)) for other in told), default=0.0)
+                likes.append(sigmoid(c * (cosine(met, one) - d)))
+                without_name.append(likes[-1] * (1 - named))
+        return [math.log1p(sum(without_name)), max(without_name), math.log1p(sum(likes))]
 
     def net(self, name: str, x: Vector) -> float:
         return float(self.linear(f"{name}.2", np.maximum(self.linear(f"{name}.0", x), 0))[0])
@@ -209,9 +282,9 @@ class SlowWayfarer:
 class SlowWayfaringAgent(SlowAgent):
     """The plain agent with this memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         super().__init__("wayfarer")
-        learner = small_model("wayfarer").learner
+        learner = small_model(kind).learner
         assert isinstance(learner, Wayfarer)
         self.now.wayfarer = SlowWayfarer(learner)
 

@@ -28,6 +28,8 @@ from wanderlearn.agent.life import UNDO
 SEEDS = st.integers(0, 10**6)
 LABELS: st.SearchStrategy[Hashable] = st.sampled_from(["kettle", "pot", 3, ("tea", 4), "cup", 2.5])
 
+KINDS = ("cpm", "protonet", "matchingnet", "imp", "wayfarer", "wayfarer of a short window")
+
 
 class Histories(RuleBasedStateMachine):
     """What a user may do, done to both. Answers that were not told yet wait in `waiting`."""
@@ -40,7 +42,7 @@ class Histories(RuleBasedStateMachine):
         self.path = Path(self.folder.name) / "memory.agent"
         self.agent = agent_of(self.kind)
         self.agent.keep_journal(self.path, fsync="never")
-        self.model = SlowWayfaringAgent() if self.kind == "wayfarer" else SlowAgent(self.kind)
+        self.model = (SlowWayfaringAgent if self.kind.startswith("wayfarer") else SlowAgent)(self.kind)
         self.waiting: list[tuple[Answer, Met]] = []
         self.undoable = 0
 
@@ -176,12 +178,12 @@ def live(kind: str, histories: int) -> None:
     run_state_machine_as_test(machine, settings=few)
 
 
-@pytest.mark.parametrize("kind", ["cpm", "protonet", "matchingnet", "imp", "wayfarer"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_histories_agree_with_a_plain_model(kind: str) -> None:
     live(kind, 10)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["cpm", "protonet", "matchingnet", "imp", "wayfarer"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_thousand_histories_agree_with_a_plain_model(kind: str) -> None:
     live(kind, 250)

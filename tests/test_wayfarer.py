@@ -1,6 +1,7 @@
 """Wayfarer: a slow version, the fast path against steps, every part switched off, the window, late credit."""
 
 from dataclasses import replace
+from math import log
 
 import numpy as np
 import pytest
@@ -16,12 +17,24 @@ from tests.slow_wayfarer import SlowWayfarer
 from wanderlearn import WanderError
 from wanderlearn.checks import check_learner
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
+from wanderlearn.learners.company import Company, crowd
 from wanderlearn.learners.late_credit import CHUNK, MASKED
+from wanderlearn.learners.matchingnet import one_hot
+from wanderlearn.learners.unnamed import best_before
 from wanderlearn.learners.wayfarer import NOTHING, Wayfarer, WayfarerConfig
 from wanderlearn.worlds.sequence import UNLABELED
 
 SMALL = WayfarerConfig(features=6, units=7, attention=3)
-SWITCHES = ("context_keys", "plain_keys", "nearest", "cooccurrence", "age_and_count", "late_credit")
+SWITCHES = (
+    "context_keys",
+    "plain_keys",
+    "nearest",
+    "cooccurrence",
+    "company",
+    "age_and_count",
+    "late_credit",
+    "unnamed",
+)
 CONFIGS = {
     "whole": SMALL,
     "short window": replace(SMALL, window=4),
@@ -121,7 +134,7 @@ def test_gradients_of_whole_sequences_and_steps_agree(name: str, labelled: float
         return torch.autograd.grad(loss, [leaf, *learner.parameters()], allow_unused=True)
 
     for part, fast, step in zip(parts, gradients("whole"), gradients("steps"), strict=True):
-        if part == "credit" and labelled == 1:
+        if part in ("credit", "company.likeness", "unnamed.likeness") and labelled == 1:
             continue  # whole sequences do not even ask
         assert fast is not None, part
         assert step is not None, part
@@ -270,3 +283,167 @@ def test_credit_goes_to_the_likeliest_class_and_never_exceeds_one_meeting() -> N
     assert share[:, 2].sum() < 1e-3  # like nothing known: credited to nobody
     assert learner.share(likeness, ~free).abs().max() == 0
     assert learner.share(torch.full_like(likeness, MASKED), free).abs().max() == 0
+
+
+# Company -----------------------------------------------------------------------------------------------
+
+
+def company_of(
+    company: Company, given: list[int], slots: int, alike: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Shares [T + 1, K, H] and `here` [T + 1, K] before each meeting and after the last."""
+    label = torch.tensor([[*given, UNLABELED]])
+    time = torch.arange(label.shape[1])
+    apart = time[:, None] - time
+    told = one_hot(label, slots)
+    before = (told.cumsum(1) - told).float()
+    alike = torch.eye(len(time)) if alike is None else F.pad(alike, (0, 1, 0, 1))
+    with torch.no_grad():
+        logs, here = company(apart, alike[None], apart[None] > 0, label, before)
+    return logs[0].exp() - 1e-4, here[0]
+
+
+def test_classes_that_are_met_together_keep_company() -> None:
+    """Cup and pot together, hammer and saw together, then walls; then a cup is met again."""
+    cup, pot, hammer, saw, wall = range(5)
+    given = [*[cup, pot] * 3, *[hammer, saw] * 3, *[wall] * 6, *[cup] * 3]
+    shares, here = (part[-1] for part in company_of(Company(), given, 5))
+    assert shares[cup, 0] > 0.9  # the walk begins at the cup, and goes to all cups by name
+    assert shares[pot, 0] < 1e-4  # but not yet to what was beside them
+    assert shares[pot, 1] > 0.1
+    assert (shares[[hammer, saw], 1] < 0.02).all()
+    assert (here[[hammer, saw]] < here[pot] / 2).all()
+    apart = [
+        *[saw, pot] * 3,
+        *[hammer, cup] * 3,
+        *[wall] * 6,
+        *[cup] * 3,
+    ]  # the pot is beside the saw instead
+    shares, here = (part[-1] for part in company_of(Company(), apart, 5))
+    assert shares[pot, 1] < 0.02
+    assert here[pot] < here[hammer] / 2
+
+
+def test_one_walk_worked_by_hand() -> None:
+    """Met a, b, a: u_0 of p0 = 0.4, then by name, then by time with p1 = 0.3, then by name again."""
+    shares, here = (part[-1] for part in company_of(Company(), [0, 1, 0], 2))
+    u = torch.tensor([0.4**3, 0.4**2, 0.4])
+    u = u / u.sum()
+    a, b = float(u[0] + u[2]), float(u[1])
+    assert shares[:, 0].tolist() == pytest.approx([a, b], abs=1e-4)
+    v = torch.tensor([a / 2, b, a / 2])
+    u = v @ torch.tensor([[1, 0.3, 0.09], [0.3, 1, 0.3], [0.09, 0.3, 1]])
+    u = u / u.sum()
+    assert shares[:, 1].tolist() == pytest.approx([float(u[0] + u[2]), float(u[1])], abs=1e-4)
+    density = 10 * (shares[:, 1] + shares[:, 2]) / torch.tensor([2, 1]) + 1e-3
+    assert here.tolist() == pytest.approx((density / (1 + density)).tolist(), abs=1e-4)
+
+
+def test_unnamed_things_pass_company_on_by_their_likeness() -> None:
+    """A cup was met beside a pot, unnamed; what is met now is like that cup, and unnamed too."""
+    pot, saw = 0, 1
+    given = [UNLABELED, pot, saw, saw, saw, saw, saw, UNLABELED]
+    alike = torch.eye(8)
+    stranger = company_of(Company(), given, 2, alike)[0][-1]
+    alike[0, 7] = alike[7, 0] = 1
+    again = company_of(Company(), given, 2, alike)[0][-1]
+    assert again[pot, 1] > 3 * stranger[pot, 1]
+
+
+@settings(deadline=None, max_examples=25)
+@over(given=st.lists(st.integers(-1, 4), min_size=1, max_size=20), seed=st.integers(0, 10**6))
+def test_walks_stay_among_what_was_met_before(given: list[int], seed: int) -> None:
+    keys = F.normalize(torch.randn(len(given), 4, generator=torch.Generator().manual_seed(seed)), dim=-1)
+    shares, here = company_of(Company(), given, 5, keys @ keys.mT)
+    assert (shares > -1e-6).all()
+    assert (shares.sum(1) < 1 + 1e-4).all()
+    for t in range(len(given) + 1):
+        unmet = sorted(set(range(5)) - set(given[:t]))
+        assert shares[t, unmet].abs().sum() < 1e-6
+        assert here[t, unmet].sum() == 0
+    half = len(given) // 2
+    less, _ = company_of(Company(), given[:half], 5, keys[:half] @ keys[:half].mT)
+    torch.testing.assert_close(shares[: half + 1], less, atol=1e-5, rtol=1e-4)  # the future is not seen
+
+
+def test_where_every_class_was_told_likeness_does_not_matter() -> None:
+    learner = made(SMALL)
+    assert learner.company is not None
+    for labelled, matters in ((1.0, False), (0.5, True)):
+        features, given = few_classes(6, labelled)
+        before = learner(features, given, 6), stepped(learner, features, given, 6)[0]
+        with torch.no_grad():
+            learner.company.likeness.copy_(torch.tensor([3.0, -0.2]))
+        after = learner(features, given, 6), stepped(learner, features, given, 6)[0]
+        with torch.no_grad():
+            learner.company.likeness.copy_(torch.tensor([12.0, 0.65]))
+        for one, other in zip(before, after, strict=True):
+            assert torch.equal(one.novelty, other.novelty) != matters
+
+
+def test_the_crowd_is_a_restaurant() -> None:
+    here, told = torch.tensor([[[1.0, 0.5, 0.0]]]), torch.tensor([[[3.0, 2.0, 9.0]]])
+    found = [float(part) for part in crowd(here, told)]
+    assert found == pytest.approx([log(1 + 4), log(1 + 1.5), log((1 + 0.2 * 1.5) / (1 + 4))])
+
+
+def test_a_walk_over_the_window_is_one_over_whole_sequences() -> None:
+    """The cosines a state keeps are those of its meetings, oldest first."""
+    learner = made(replace(SMALL, window=5))
+    features, given = few_classes(8, 0.5, rows=2)
+    state = stepped(learner, features, given, 6)[1]
+    keys = state.window.keys
+    torch.testing.assert_close(state.window.alike, (keys @ keys.mT).mean(1), atol=1e-5, rtol=0)
+
+
+# What was never named ----------------------------------------------------------------------------------
+
+
+def test_something_met_but_never_named_is_recognised_until_its_class_is_named() -> None:
+    learner = made(replace(SMALL, context_keys=False))
+    assert learner.unnamed is not None
+    cup, dog = F.normalize(torch.tensor([[1.0, 0.2, 0, 0, 0, 0], [0, 0, 0, 1.0, 0, 0.3]]), dim=-1)
+    past = torch.stack([cup, dog])[None]  # [1, 2, D]
+    alike, seen = past @ past.mT, torch.ones(1, 1, 2, dtype=torch.bool)
+
+    def signs(thing: Tensor, *label: int) -> Tensor:
+        now = thing[None, None] @ past.mT
+        found: Tensor = learner.unnamed(now, alike, seen, torch.tensor([label]), 256)[0, 0]  # type: ignore[misc]
+        return found
+
+    with torch.no_grad():
+        assert signs(cup, UNLABELED, 0)[1] > 0.9  # it looks like the cup, which nobody has named
+        assert signs(dog, UNLABELED, 0)[1] < 0.1
+        assert signs(cup, 0, UNLABELED)[1] < 0.1  # the cup has a name
+        assert signs(cup, 0, 1).abs().max() == 0  # nothing is without a label
+        past[0, 1] = cup
+        alike = past @ past.mT
+        before, after = signs(cup, UNLABELED, UNLABELED), signs(cup, UNLABELED, 0)
+        assert before[1] > 0.9
+        assert after[1] < 0.1  # the first was the same thing, and that has a name now
+        assert after[2] > 0.5  # though it is still alike
+
+
+@pytest.mark.parametrize("window", [1, 3, 8, 20])
+def test_the_best_before_is_of_the_window(window: int) -> None:
+    x = torch.rand(2, 3, 8, generator=torch.Generator().manual_seed(0))
+    found = best_before(x, window)
+    for t in range(8):
+        before = x[..., max(0, t - window) : t]
+        expected = before.amax(-1) if t else torch.zeros(2, 3)
+        assert torch.equal(found[..., t], expected)
+
+
+# Dropout -----------------------------------------------------------------------------------------------
+
+
+def test_dropout_hides_features_from_the_network_in_training_alone() -> None:
+    learner, without = made(replace(SMALL, dropout=0.5)), made(SMALL)
+    features, given = few_classes(2, 0.7)
+    answers = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        answers.append(learner(features, given, 6).novelty)
+    assert torch.equal(*answers)  # by torch's generator, so that a run can be repeated
+    assert not torch.allclose(answers[0], without(features, given, 6).novelty)
+    assert_close(learner.eval()(features, given, 6), without.eval()(features, given, 6))

@@ -10,8 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from wanderlearn.agent.company import LiveCompany, Walked
 from wanderlearn.agent.memory import Floats, Reading, fitting, nearest_of_each, sigmoid, with_room
+from wanderlearn.agent.unnamed import LiveUnnamed
 from wanderlearn.learners.answer import CERTAINLY_NEW
+from wanderlearn.learners.company import HOPS
 from wanderlearn.learners.recurrent import LSTMState
 from wanderlearn.learners.self_writing import LENGTH_EPS
 from wanderlearn.learners.wayfarer import (
@@ -71,6 +74,13 @@ class LiveWayfarer:
         self.slots: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # [room]
         self.context: LSTMState = learner.lstm.begin(1)
         self.ready: _Prototypes | None = None
+        self.company = LiveCompany(learner.company, self.window) if learner.company else None
+        self.unnamed = LiveUnnamed(learner.unnamed) if learner.unnamed else None
+        # Where in the evidence contexts, walks, and age and count are; `here`, if it is asked for, is last.
+        self.at_met = V * (1 + self.config.nearest)
+        walks = self.at_met + self.config.cooccurrence
+        age = walks + (HOPS + 1) * self.config.company
+        self.at_walks, self.at_age = slice(walks, age), slice(age, age + 2)
         w = {name: part.detach().numpy() for name, part in learner.named_parameters()}
         # Two products instead of five: of what the network says now, and of what it said before.
         now = [*(["readout"] if self.config.context_keys else []), "seen"]
@@ -114,30 +124,33 @@ class LiveWayfarer:
         if not self.classes:
             return Reading(np.zeros(0, np.float32), None, CERTAINLY_NEW, np.inf, np.inf, trace, self.moment)
         met, config = self._met(trace), self.config
-        prototypes = self._prototypes()
+        prototypes, walked = self._prototypes(), self._walked()
         cosine = [prototypes.rows[:, v] @ key for v, key in enumerate(met.keys)]  # [n] each
-        kept = min(self.time, self.window)
-        slots = self.slots[:kept]  # [N]
+        slots = self.slots[: self.kept]  # [N]
         example = slots >= 0  # [N]
         parts = [*cosine]
         if config.nearest:
             parts += [self._nearest(v, met.keys[v], slots, example, cosine[v]) for v in range(self.views)]
         if config.cooccurrence:
-            alike = self.contexts[:kept] @ met.query  # [N]
+            alike = self.contexts[: self.kept] @ met.query  # [N]
             alike /= np.float32(self.attention**0.5)
             weight = np.exp(alike - alike.max())  # [N]
             attention = np.bincount(slots[example], weight[example], self.classes)  # [n]
             parts.append(np.log(attention + FLOOR).astype(np.float32))
+        if walked is not None:
+            parts += [*walked.walks]
         if config.age_and_count:
             age = np.minimum(self.time - self.last[: self.classes], self.window)  # [n]
             parts += [np.log1p(age.astype(np.float32)), prototypes.told]
+        if walked is not None:
+            parts.append(walked.here)
         evidence = np.stack(parts, -1)  # [n, P]
         scores = evidence[:, : len(self.weights)] @ self.weights  # [n]
         hidden = evidence @ self.score_in  # [n, 32]
         hidden += self.score_bias
         scores += np.maximum(hidden, 0, out=hidden) @ self.score_out
         scores += np.float32(self.score_offset)
-        novelty = self._novelty(scores, evidence, met)
+        novelty = self._novelty(scores, evidence, met, walked)
         distance = -float(scores.max())
         return Reading(scores, None, novelty, distance, distance - novelty, trace, self.moment)
 
@@ -154,8 +167,8 @@ class LiveWayfarer:
         best = -nearest_of_each(-alike[example], slots[example], self.classes)  # [n]
         return np.where(np.isinf(best), cosine, best)
 
-    def _novelty(self, scores: Floats, evidence: Floats, met: _Met) -> float:
-        """Is it new? From the best classes, how sure and how old they are, and the context."""
+    def _novelty(self, scores: Floats, evidence: Floats, met: _Met, walked: Walked | None) -> float:
+        """Is it new? From the best classes, how sure and how old they are, their company, and the context."""
         config, V, n = self.config, self.views, self.classes
         if n > 1000:  # sorting thousands for three is slow
             some = np.argpartition(scores, -BEST)[-BEST:]
@@ -169,11 +182,20 @@ class LiveWayfarer:
         most = float(scores[best[0]])
         total = max(most + float(np.log(np.exp(scores - np.float32(most)).sum())), LOWEST)
         signs: list[Any] = [top / 5, near.ravel()]
-        signs += [evidence[best[0], -2:]] if config.age_and_count else []
+        signs += [evidence[best[0], self.at_age]] if config.age_and_count else []
+        if walked is not None:
+            here = np.zeros(BEST, np.float32)
+            here[: len(best)] = walked.here[best]
+            signs += [evidence[best[0], self.at_walks] / 4, here]
         several = [total / 5, np.log1p(n), np.log1p(min(self.time, self.window)) / 3]
-        several += [float(evidence[:, len(self.weights) - 1].max()) / 4] if config.cooccurrence else []
-        signs += [np.array(several, np.float32), met.seen]
-        hidden = np.maximum(self.judge_in @ np.concatenate(signs) + self.judge_bias, 0)  # [48]
+        several += [float(evidence[:, self.at_met].max()) / 4] if config.cooccurrence else []
+        several += [*walked.crowd] if walked is not None else []
+        signs += [np.array(several, np.float32)]
+        if self.unnamed is not None:
+            slots = self.slots[: self.kept]
+            signs += [self.unnamed.signs(self.moment, self.keys[: self.kept], slots, met.keys)]
+        signs += [met.seen]
+        hidden = np.maximum(self.judge_in @ np.concatenate(signs) + self.judge_bias, 0)  # [64]
         judged = float(hidden @ self.judge_out) + self.judge_offset
         return NOVELTY_GAIN * judged + self.slope * float(near[:, 0].mean()) + self.offset
 
@@ -183,7 +205,7 @@ class LiveWayfarer:
             return self.ready
         n, V, D = self.classes, self.views, self.width
         sums, told = self.sums[:n], self.told[:n]
-        free = np.flatnonzero(self.slots[: min(self.time, self.window)] == UNLABELED)  # [U]
+        free = np.flatnonzero(self.slots[: self.kept] == UNLABELED)  # [U]
         rows = _unit(sums)
         if self.credit is not None and len(free):
             sharpness, slope, offset = self.credit
@@ -199,6 +221,18 @@ class LiveWayfarer:
             told = told + credit.sum(1)
         self.ready = _Prototypes(self.moment, rows, np.log1p(told))
         return self.ready
+
+    def _walked(self) -> Walked | None:
+        """The company of the classes now, if it is asked for."""
+        if self.company is None:
+            return None
+        keys, slots, told = self.keys[: self.kept], self.slots[: self.kept], self.told[: self.classes]
+        return self.company.walked(self.moment, keys, slots, told, self.time)
+
+    @property
+    def kept(self) -> int:
+        """How many meetings are in the window."""
+        return min(self.time, self.window)
 
     def feature_of(self, trace: Floats) -> Floats:
         """The encoder's feature of a meeting."""
@@ -231,6 +265,8 @@ class LiveWayfarer:
         self.keys[row], self.contexts[row] = met.keys, met.context
         self.slots[row] = UNLABELED if slot is None else slot
         self.time += 1
+        if self.company is not None:
+            self.company.met(np.array([row]), self.keys[: self.kept], self.slots[: self.kept], self.time)
         self.context = after or self._advanced(trace[: self.width], self.context)[1]
         self.moment = object()
 
@@ -238,11 +274,12 @@ class LiveWayfarer:
         """Write the class of a meeting that was written without one. The context stays."""
         met = self._met(trace)
         self._write(met.keys, slot, max(self.time - 1, 0))
-        kept = min(self.time, self.window)
+        kept = self.kept
         same = (self.keys[:kept] == met.keys).all((1, 2)) & (self.contexts[:kept] == met.context).all(1)
         rows = np.flatnonzero(same & (self.slots[:kept] == UNLABELED))
         if len(rows):  # else it has left the window
             self.slots[rows[0]] = slot
+            self._renamed(rows[:1])
         self.moment = object()
 
     def _write(self, keys: Floats, slot: int, time: int) -> None:
@@ -272,14 +309,21 @@ class LiveWayfarer:
 
     def _free(self, slot: int, heir: int) -> None:
         """Give the meetings of a slot to another, and the slot to the last class."""
-        slots = self.slots[: min(self.time, self.window)]
-        slots[slots == slot] = heir
+        slots = self.slots[: self.kept]
+        given = np.flatnonzero(slots == slot)
+        slots[given] = heir
         last = self.classes - 1
         slots[slots == last] = slot
         for part in (self.sums, self.told, self.last):
             part[slot] = part[last]
         self.classes = last
+        self._renamed(given)
         self.moment = object()
+
+    def _renamed(self, rows: npt.NDArray[np.int64]) -> None:
+        """The meetings of these rows are of another class now."""
+        if self.company is not None:
+            self.company.named(rows, self.slots[: self.kept])
 
     def copy(self) -> Self:
         """A copy that shares nothing that changes."""
@@ -289,7 +333,7 @@ class LiveWayfarer:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Classes, last meetings, context and time."""
-        n, kept = self.classes, min(self.time, self.window)
+        n, kept = self.classes, self.kept
         arrays: dict[str, npt.NDArray[Any]] = {
             "sums": self.sums[:n],
             "told": self.told[:n],
@@ -319,6 +363,8 @@ class LiveWayfarer:
         self.keys, self.contexts, self.slots = arrays["keys"], contexts, slots
         self.time, self.classes = time, classes
         self.moment, self.ready = object(), None
+        if self.company is not None:
+            self.company.restore()
 
 
 def _unit(x: Floats) -> Floats:

@@ -76,7 +76,7 @@ def step_graph(model: Model, slots: int, opset: int) -> "ModelProto":
     # Clones, because tracing takes one tensor under two names (an LSTM's first state) for one input.
     state = {name: tensor.clone() for name, tensor in tensors_of_state(_padded(like, COLUMNS)).items()}
     batch, kept = torch.export.Dim(BATCH), torch.export.Dim(KEPT)
-    grows = {name for name, tensor in tensors_of_state(like).items() if 0 in tensor.shape}
+    grows = {name for name, tensor in tensors_of_state(like).items() if tensor.shape != state[name].shape}
     free = tuple({0: batch} | ({1: kept} if name in grows else {}) for name in state)
     encoder = model.config.encoder
     image = torch.zeros(ROWS, encoder.in_channels, encoder.image_size, encoder.image_size)

@@ -13,10 +13,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from wanderlearn.learners.matchingnet import one_hot
+from wanderlearn.learners.prototypes import unit_length
 from wanderlearn.learners.self_writing import LENGTH_EPS
 from wanderlearn.worlds.sequence import UNLABELED
 
-__all__ = ["MASKED", "Versions", "credited"]
+__all__ = ["MASKED", "Versions", "credited", "order_of_naming", "prototypes_along"]
 
 CHUNK: Final = 25  # meetings at a time
 
@@ -35,6 +37,42 @@ class Versions(NamedTuple):
     likeness: Float[Tensor, "B T T"]  # of meeting and version
     current: Int[Tensor, "B T K"]  # the version of each class before meeting t
     opened: Bool[Tensor, "B T K"]  # whether there is one
+
+
+def prototypes_along(
+    keys: Float[Tensor, "B V T D"],
+    given: Int[Tensor, "B T"],
+    last: Int[Tensor, "B T K"],
+    count: Float[Tensor, "B T K"],
+    sharpness: Tensor | None,
+    share: Share,
+    window: int,
+) -> tuple[Float[Tensor, "B V T K"], Float[Tensor, "B T K"]]:
+    """Cosines to the prototypes at every t, and the counts, both with late credit.
+
+    `last` is when each class was told before t (or -1), and `count` how often. `sharpness` multiplies
+    cosines before they are shared out; without one nothing is credited.
+
+    One label changes one class, so every labelled prototype there ever is is a version: "the class of
+    meeting s after it was told". All meetings are compared with all versions in one product.
+    """
+    labelled = given != UNLABELED  # [B, T]
+    same = (given[:, :, None] == given[:, None, :]) & labelled[:, :, None]  # [B, T, T]
+    versions = same.tril().to(keys)[:, None] @ keys  # [B, V, T, D]
+    alike = keys @ unit_length(versions).mT  # [B, V, T, T] of meeting and version
+    current, opened = last.clamp(min=0), last >= 0  # [B, T, K]
+    cosine = alike.gather(3, current[:, None].expand(-1, keys.shape[1], -1, -1)) * opened[:, None]
+    if sharpness is None or bool(labelled.all()):
+        return cosine, count
+    all_versions = Versions(versions, sharpness * alike.mean(1), current, opened)
+    cosine, credit = credited(keys, given, all_versions, cosine, share, window)
+    return cosine, count + credit
+
+
+def order_of_naming(given: Int[Tensor, "B T"], slots: int) -> Int[Tensor, " K"]:
+    """The slots by when any sequence was first told them; those never told come last."""
+    first = one_hot(given, slots).cumsum(1).eq(0).sum(1).amin(0)  # [K]
+    return first.argsort(dim=0, stable=True)
 
 
 def credited(

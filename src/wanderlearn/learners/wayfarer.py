@@ -12,10 +12,15 @@ Of class k with the labelled meetings s in k, and for each of the two keys v:
     near_v[k] = max_{s in k} cos(x_v, x_v,s)              to the nearest example
     met[k]   = log(sum_{s in k} exp(q . a_s - max_s q . a_s) + 1e-4)   was it met where this is met?
     age[k], count[k]                                      meetings since it was told, how often it was told
+    company_h[k], here[k]                                 does it keep company with what was met just now?
 
-    score[k] = w . (cos, near, met)[k] + net(cos, near, met, log age, log count)[k]
-    n        = c mean_v cos_v[best] + d + net(top 3 scores and their cos, log age and log count of the best,
-               log sum_k exp score[k], log of the number of classes, log t, max_k met[k], W_r r_t)
+    score[k] = w . (cos, near, met, company)[k] + net(cos, near, met, company, log age, log count, here)[k]
+    n        = c mean_v cos_v[best] + d + net(top 3 scores, their cos and here, log age, log count and company
+               of the best, log sum_k exp score[k], log of the number of classes, log t, max_k met[k],
+               the crowd here, the signs of what was met but never named, W_r r_t)
+
+Company and the crowd come from a walk over the past meetings, by name and by time: `company.py`. Whether it
+looks like something that was met before, but never named: `unnamed.py`.
 
 n is trained to tell what is new. In use, novelty also counts doubt about the name: it is the chance that the
 best name is wrong, because the thing is new or because it is another of those known. What n holds for known
@@ -30,14 +35,14 @@ class was named counts for it once it is. By the mean of its cosines to the labe
     credit[u, k] = softmax_k(z_u[k]) sigmoid(g max_k z_u[k] + e)
     prototype[k] = sum_{s in k} x_s + sum_u credit[u, k] x_u,     count[k] = |k| + sum_u credit[u, k]
 
-Prototypes, counts and ages are of all that was ever told. Nearest examples, met[k] and late credit need the
-meetings themselves: those are of the last `window` meetings only. A class with no example among them has its
-prototype for its nearest example. Time and age stop counting at `window`.
+Prototypes, counts and ages are of all that was ever told. Nearest examples, met[k], company and late credit
+need the meetings themselves: those are of the last `window` meetings only. A class with no example among
+them has its prototype for its nearest example. Time and age stop counting at `window`.
 """
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -46,10 +51,14 @@ from torch.nn import functional as F
 
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
-from wanderlearn.learners.late_credit import MASKED, Versions, credited
+from wanderlearn.learners.chance import drawn
+from wanderlearn.learners.company import HOPS, Company, crowd, no_company, with_newest
+from wanderlearn.learners.doubt import with_doubt
+from wanderlearn.learners.late_credit import MASKED, order_of_naming, prototypes_along
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.prototypes import unit_length
 from wanderlearn.learners.recurrent import LayerNormLSTM, LSTMState
+from wanderlearn.learners.unnamed import SIGNS, Unnamed
 from wanderlearn.worlds.sequence import UNLABELED
 
 __all__ = ["Classes", "Found", "Met", "Wayfarer", "WayfarerConfig", "WayfarerState", "Window"]
@@ -59,9 +68,8 @@ FLOOR: Final = 1e-4  # what the attention to a class is at least
 LOWEST: Final = -20.0  # scores as the novelty network sees them
 BEST: Final = 3  # so many classes are looked at for novelty
 HIDDEN: Final = 32  # units of the network of the scores
-NOVELTY_HIDDEN: Final = 48
+NOVELTY_HIDDEN: Final = 64
 CONTEXT_SEEN: Final = 16  # numbers of r that the novelty network sees
-SURELY: Final = 1e-3  # novelty is at least so far from 0 where it was before doubt
 SCORE_GAIN, NOVELTY_GAIN = 4.0, 3.0  # what the networks' outputs are multiplied by: they learn quicker so
 
 
@@ -85,12 +93,18 @@ class WayfarerConfig:
     """Compare with the nearest example of a class, too."""
     cooccurrence: bool = True
     """Ask which classes were met in a context like this."""
+    company: bool = True
+    """Ask which classes keep company with what was met just now."""
     age_and_count: bool = True
     """Know how long ago and how often a class was told."""
     late_credit: bool = True
     """Credit what was met without a label to the classes known now."""
+    unnamed: bool = True
+    """Know what looks like something that was met before, but never named."""
     doubt: bool = True
     """Count doubt about the name in novelty (not while training)."""
+    dropout: float = 0.0
+    """Share of a feature's numbers that are hidden from the recurrent network, in training on sequences."""
 
 
 class Window(NamedTuple):
@@ -99,6 +113,7 @@ class Window(NamedTuple):
     keys: Float[Tensor, "B V N D"]  # of length 1: contextual, context-free
     context: Float[Tensor, "B N C"]  # the context before each
     label: Int[Tensor, "B N"]  # a slot, UNLABELED, or NOTHING where there is no meeting yet
+    alike: Float[Tensor, "B M M"]  # mean cosines of their keys; none (M = 0), if nobody asks
 
 
 class Classes(NamedTuple):
@@ -134,7 +149,11 @@ class Found(NamedTuple):
     nearest: Float[Tensor, "B V Q K"]  # to the nearest example
     met: Float[Tensor, "B Q K"]  # the attention to it
     age: Float[Tensor, "B Q K"]  # log(1 + meetings since it was told)
-    told: Float[Tensor, "B Q K"]  # log(1 + how often it was told)
+    told: Float[Tensor, "B Q K"]  # log(1 + how often it was told, with late credit)
+    company: Float[Tensor, "B Q K H"]  # log of the shares of a walk after each hop
+    here: Float[Tensor, "B Q K"]  # how surely it is of this environment
+    guests: Float[Tensor, "B Q K"]  # how often it was told
+    unnamed: Float[Tensor, "B Q S"]  # does it look like something that was never named?
     opened: Bool[Tensor, "B Q K"]
     time: Float[Tensor, "B Q"]  # log(1 + meetings before this)
 
@@ -164,9 +183,12 @@ class Wayfarer(nn.Module):
         # First the parts that are weighted, then what only the network sees; and how the network sees them.
         weights = [12.0 / views] * views
         weights += [6.0 / views] * views if config.nearest else []
-        weights += [0.3] if config.cooccurrence else []
-        scales = [1.0] * (len(weights) - config.cooccurrence) + [0.25] * config.cooccurrence
+        scales = [1.0] * len(weights)
+        walks = (HOPS + 1) * config.company
+        weights += [0.3] * config.cooccurrence + [0.2] * walks
+        scales += [0.25] * (config.cooccurrence + walks)
         scales += [1 / 3, 1.0] if config.age_and_count else []
+        scales += [1.0] if config.company else []
         self.weights = nn.Parameter(torch.tensor(weights))
         self.register_buffer("scales", torch.tensor(scales), persistent=False)
         self.scales: Tensor
@@ -174,8 +196,11 @@ class Wayfarer(nn.Module):
         nn.init.zeros_(self.scorer.get_parameter("2.weight"))  # begin with the weights alone
         self.seen = nn.Linear(config.units, CONTEXT_SEEN)
         width = BEST + BEST * views + 2 * config.age_and_count + 3 + config.cooccurrence + CONTEXT_SEEN
+        width += (walks + BEST + 3) * config.company + SIGNS * config.unnamed
         self.judge = nn.Sequential(nn.Linear(width, NOVELTY_HIDDEN), nn.ReLU(), nn.Linear(NOVELTY_HIDDEN, 1))
         self.closeness = nn.Parameter(torch.tensor([-16.0, 6.0]))  # c, d
+        self.company = Company() if config.company else None
+        self.unnamed = Unnamed() if config.unnamed else None
         if config.late_credit:
             self.credit = nn.Parameter(torch.tensor([15.0, 1.0, -5.0]))  # b, g, e
 
@@ -187,7 +212,12 @@ class Wayfarer(nn.Module):
         return WayfarerState(
             self.lstm.begin(B),
             Classes(zeros(B, V, slots, D), zeros(B, slots), numbers.new_full((B, slots), -1)),
-            Window(zeros(B, V, N, D), zeros(B, N, self.attention), numbers.new_full((B, N), NOTHING)),
+            Window(
+                zeros(B, V, N, D),
+                zeros(B, N, self.attention),
+                numbers.new_full((B, N), NOTHING),
+                zeros(B, N, N) if self.company or self.unnamed else zeros(B, 0, 0),
+            ),
             numbers,
         )
 
@@ -207,12 +237,21 @@ class Wayfarer(nn.Module):
             sums, credited = sums + credit @ window.keys, credited + credit.sum(-1)
         seen = (window.label != NOTHING)[:, None]  # [B, 1, N]
         age = (time[:, None] - classes.last).clamp(max=self.config.window)  # [B, K]
+        alike = met.keys @ window.keys.mT  # [B, V, 1, N]
+        apart = torch.arange(self.config.window, 0, -1, device=given.device)[None]  # [1, N]
+        company, here = (self.company or no_company)(
+            apart, window.alike, seen, window.label, classes.told[:, None]
+        )
         found = Found(
             cosine := met.keys @ unit_length(sums).mT,  # [B, V, 1, K]
-            self.nearest(met.keys @ window.keys.mT, seen, window.label, cosine),
+            self.nearest(alike, seen, window.label, cosine),
             self.met(met.query, window.context, seen, window.label, len(opened[0])),
             age[:, None].to(feature.dtype).log1p() * opened[:, None],
             credited.log1p(),
+            company,
+            here,
+            classes.told[:, None],
+            self._unnamed(alike.mean(1), window.alike, seen, window.label),
             opened[:, None],
             time.clamp(max=self.config.window)[:, None].to(feature.dtype).log1p(),
         )
@@ -227,32 +266,46 @@ class Wayfarer(nn.Module):
             torch.cat([window.keys[:, :, 1:], met.keys], 2),
             torch.cat([window.context[:, 1:], met.context], 1),
             torch.cat([window.label[:, 1:], given[:, None]], 1),
+            with_newest(window.alike, alike.mean(1)[:, 0]) if self.company or self.unnamed else window.alike,
         )
         answer = Answers(answers.scores[:, 0], answers.novelty[:, 0])
         return answer, WayfarerState(context, written, kept, time + 1)
 
     def forward(self, features: Float[Tensor, "B T D"], given: Int[Tensor, "B T"], slots: int) -> Answers:
         """Whole sequences at once. The network sees only features, so it runs before memory is asked."""
-        output = self.lstm(self.sight(features))  # [B, T, n]
+        sight = self.sight(features)  # [B, T, D]
+        if self.training and self.config.dropout:
+            hidden = drawn(sight, Tensor.uniform_) < self.config.dropout  # [B, T, D]
+            sight = sight.masked_fill(hidden, 0) / (1 - self.config.dropout)
+        output = self.lstm(sight)  # [B, T, n]
         met = self.meeting(features, output, F.pad(output[:, :-1], (0, 0, 1, 0)))
-        order = _order_of_naming(given, slots)  # [K] late credit is cheaper with the slots in this order
+        order = order_of_naming(given, slots)  # [K] late credit is cheaper with the slots in this order
         place = order.argsort()  # [K]
         given = torch.where(given == UNLABELED, UNLABELED, place[given.clamp(min=0)])  # [B, T]
         told = one_hot(given, slots)  # [B, T, K]
         time = torch.arange(given.shape[1], device=given.device)  # [T]
         last = torch.where(told > 0, time[:, None], -1).cummax(1).values  # [B, T, K]
         last = F.pad(last[:, :-1], (0, 0, 1, 0), value=-1)  # [B, T, K] when it was told before t, or -1
-        count = (told.cumsum(1) - told).to(features.dtype)  # [B, T, K]
-        cosine, count = self._prototypes(met.keys, given, last, count)  # [B, V, T, K], [B, T, K]
+        guests = (told.cumsum(1) - told).to(features.dtype)  # [B, T, K]
+        sharpness = self.credit[0] if self.config.late_credit else None
+        cosine, count = prototypes_along(  # [B, V, T, K], [B, T, K]
+            met.keys, given, last, guests, sharpness, self.share, self.config.window
+        )
         apart = time[:, None] - time  # [T, T]
         seen = ((apart > 0) & (apart <= self.config.window)).expand(len(given), -1, -1)  # [B, T, T]
         age = (time[:, None] - last).clamp(max=self.config.window).to(features.dtype)  # [B, T, K]
+        alike = met.keys @ met.keys.mT  # [B, V, T, T]
+        company, here = (self.company or no_company)(apart, alike.mean(1), seen, given, guests)
         found = Found(
             cosine,
-            self.nearest(met.keys @ met.keys.mT, seen, given, cosine),
+            self.nearest(alike, seen, given, cosine),
             self.met(met.query, met.context, seen, given, slots),
             age.log1p() * (last >= 0),
             count.log1p(),
+            company,
+            here,
+            guests,
+            self._unnamed(alike.mean(1), alike.mean(1), seen, given),
             last >= 0,
             time.clamp(max=self.config.window).to(features.dtype).log1p().expand(given.shape),
         )
@@ -313,6 +366,17 @@ class Wayfarer(nn.Module):
         weight = (alike - alike.amax(-1, keepdim=True)).exp() * seen  # [B, Q, N]
         return (weight @ one_hot(label.clamp(min=UNLABELED), slots).to(weight) + FLOOR).log()
 
+    def _unnamed(
+        self,
+        now: Float[Tensor, "B Q N"],
+        alike: Float[Tensor, "B M M"],
+        seen: Bool[Tensor, "B Q N"],
+        label: Int[Tensor, "B N"],
+    ) -> Float[Tensor, "B Q S"]:
+        if self.unnamed is None:
+            return now.new_zeros(*now.shape[:2], 0)
+        return cast(Tensor, self.unnamed(now, alike, seen, label, self.config.window))
+
     def share(
         self, likeness: Float[Tensor, "B Q K U"], free: Bool[Tensor, "B Q U"]
     ) -> Float[Tensor, "B Q K U"]:
@@ -322,31 +386,6 @@ class Wayfarer(nn.Module):
         known = (slope * most + offset).sigmoid() * (free & (most > MASKED / 2))  # [B, Q, U]
         return likeness.softmax(2) * known[:, :, None]
 
-    def _prototypes(
-        self,
-        keys: Float[Tensor, "B V T D"],
-        given: Int[Tensor, "B T"],
-        last: Int[Tensor, "B T K"],
-        count: Float[Tensor, "B T K"],
-    ) -> tuple[Float[Tensor, "B V T K"], Float[Tensor, "B T K"]]:
-        """Cosines to the prototypes at every t, and the counts, both with late credit.
-
-        One label changes one class, so every labelled prototype there ever is is a version: "the class of
-        meeting s after it was told". All meetings are compared with all versions in one product.
-        """
-        labelled = given != UNLABELED  # [B, T]
-        same = (given[:, :, None] == given[:, None, :]) & labelled[:, :, None]  # [B, T, T]
-        versions = same.tril().to(keys)[:, None] @ keys  # [B, V, T, D]
-        alike = keys @ unit_length(versions).mT  # [B, V, T, T] of meeting and version
-        current, opened = last.clamp(min=0), last >= 0  # [B, T, K]
-        cosine = alike.gather(3, current[:, None].expand(-1, self.views, -1, -1)) * opened[:, None]
-        if not self.config.late_credit or bool(labelled.all()):
-            return cosine, count
-        likeness = self.credit[0] * alike.mean(1)  # [B, T, T]
-        all_versions = Versions(versions, likeness, current, opened)
-        cosine, credit = credited(keys, given, all_versions, cosine, self.share, self.config.window)
-        return cosine, count + credit
-
     # What to say of that -------------------------------------------------------------------------------
 
     def answer(self, found: Found, met: Met) -> Answers:
@@ -355,7 +394,9 @@ class Wayfarer(nn.Module):
         parts = [*found.cosine.unbind(1)]  # [B, Q, K] each
         parts += found.nearest.unbind(1) if config.nearest else []
         parts += [found.met] if config.cooccurrence else []
+        parts += found.company.unbind(-1)
         parts += [found.age, found.told] if config.age_and_count else []
+        parts += [found.here] if config.company else []
         evidence = torch.stack(parts, -1)  # [B, Q, K, P]
         weighted = evidence[..., : len(self.weights)] @ self.weights  # [B, Q, K]
         scores = weighted + SCORE_GAIN * self.scorer(evidence * self.scales)[..., 0]  # [B, Q, K]
@@ -369,29 +410,17 @@ class Wayfarer(nn.Module):
         signs = [top.clamp(min=LOWEST) / 5, *near.unbind(1)]  # [B, Q, 3] each
         if config.age_and_count:
             signs += [found.age.gather(2, first), found.told.gather(2, first)]  # [B, Q, 1] each
+        if config.company:
+            signs += [walk.gather(2, first) / 4 for walk in found.company.unbind(-1)]  # [B, Q, 1] each
+            signs += [F.pad(found.here, (0, spare)).gather(2, best).masked_fill(absent, 0)]  # [B, Q, 3]
         several = [scores.logsumexp(-1).clamp(min=LOWEST) / 5, found.opened.sum(-1).to(top).log1p()]
         several += [found.time / 3, *([found.met.amax(-1) / 4] if config.cooccurrence else [])]  # [B, Q] each
+        if config.company:
+            several += crowd(found.here, found.guests)  # [B, Q] each
+        several += found.unnamed.unbind(-1)
         judged = self.judge(torch.cat([*signs, torch.stack(several, -1), met.seen], -1))[..., 0]  # [B, Q]
         slope, offset = self.closeness.unbind()
         novelty = NOVELTY_GAIN * judged + slope * near[..., 0].mean(1) + offset  # [B, Q]
         if self.doubt and not self.training:
-            novelty = _with_doubt(novelty, scores, first)
+            novelty = with_doubt(novelty, scores, first)
         return Answers(scores, torch.where(found.opened.any(-1), novelty, CERTAINLY_NEW))
-
-
-def _with_doubt(
-    novelty: Float[Tensor, "B Q"], scores: Float[Tensor, "B Q K"], best: Int[Tensor, "B Q 1"]
-) -> Float[Tensor, "B Q"]:
-    """The logit of the chance that the best name is wrong; below 0 where novelty is."""
-    total = scores.logsumexp(-1)  # [B, Q]
-    right = scores.gather(2, best)[..., 0] - total  # [B, Q] log of its share
-    other = scores.scatter(2, best, UNUSED).logsumexp(-1) - total  # [B, Q] log of all others'
-    wrong = torch.logaddexp(F.logsigmoid(novelty) + right, other)  # [B, Q]
-    doubtful = wrong - F.logsigmoid(-novelty) - right  # [B, Q]
-    return torch.where(novelty < 0, doubtful.clamp(max=-SURELY), doubtful)
-
-
-def _order_of_naming(given: Int[Tensor, "B T"], slots: int) -> Int[Tensor, " K"]:
-    """The slots by when any sequence was first told them; those never told come last."""
-    first = one_hot(given, slots).cumsum(1).eq(0).sum(1).amin(0)  # [K]
-    return first.argsort(dim=0, stable=True)

@@ -68,6 +68,8 @@ def for_cosines(
         if temperature != 10:
             new_below = -0.6 * temperature  # a cosine of 0.6
             learner = replace(learner, beta_read=new_below, beta_write=new_below)
+    elif isinstance(learner, WayfarerConfig):
+        learner = replace(learner, dropout=0.25)
     elif isinstance(learner, ProtoNetConfig):
         sure = -10.0 if semi else -6.0  # from what has no name it learns only when very sure
         learner = replace(learner, similarity="cosine", beta_read=-6.0, beta_write=sure)

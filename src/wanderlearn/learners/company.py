@@ -1,0 +1,141 @@
+"""Which classes keep company with what was met just now: a walk over the meetings that are remembered.
+
+Things of one environment are met together, so whoever was met beside the things of now may be met next. The
+walk begins at a recent meeting s, the more likely the more recent, and then in turn goes
+
+    by name    to a meeting of the same class,       same[s, s'] = 1 or 0 if both were told a class,
+                                                     sigmoid(a (cos(s, s') - b)) if one was not
+    by time    to a meeting near it in time,         near[s, s'] = p1 ^ |s - s'|
+
+    u_0[s]      ~ p0 ^ (t - s)
+    v_h[s']     = sum_s u_h[s] same[s, s'] / sum_s'' same[s, s'']
+    u_{h+1}[s'] ~ sum_s v_h[s] near[s, s']
+    share_h[k]  = sum_{s in k} v_h[s]                          where it is after h times, by class
+
+Each u is scaled to a sum of one. What a walk sees is only what came before t. Then, of class k that was told
+|k| times,
+
+    company_h[k] = log(share_h[k] + 1e-4)
+    here[k]      = sigmoid(i + j log(10 (share_1 + share_2)[k] / |k| + 1e-3))      is it of this environment?
+
+and of the crowd here, N = sum_k here[k] |k| meetings of K = sum_k here[k] classes: log(1 + N), log(1 + K)
+and log((1 + 0.2 K) / (1 + N)), which is how often a Chinese restaurant process opens another table.
+"""
+
+from typing import Final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from wanderlearn.learners.matchingnet import one_hot
+from wanderlearn.worlds.sequence import UNLABELED
+
+__all__ = ["HOPS", "Company", "crowd", "no_company", "sameness", "walked", "with_newest"]
+
+HOPS: Final = 3  # so often it goes on by time
+NOBODY_LIKE_IT: Final = 0.5  # the least that a meeting's likeness to all, itself among them, is taken to be
+TINY: Final = 1e-6
+FLOOR: Final = 1e-4  # what the share of a class is at least
+QUICKER: Final = 10.0  # the paces of walks are learned so many times as fast
+DISCOUNT, CONCENTRATION = 0.2, 1.0  # of the restaurant process
+
+
+class Company(nn.Module):
+    """How fast the walks go, how alike the same things are, and how much company makes a class be here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pace = nn.Parameter(torch.tensor([0.4, 0.3]).logit() / QUICKER)  # of p0, p1
+        self.likeness = nn.Parameter(torch.tensor([12.0, 0.65]))  # a, b
+        self.presence = nn.Parameter(torch.tensor([0.0, 1.0]))  # i, j
+
+    def forward(
+        self,
+        apart: Int[Tensor, "Q N"],
+        alike: Float[Tensor, "B N N"],
+        seen: Bool[Tensor, "B Q N"],
+        label: Int[Tensor, "B N"],
+        told: Float[Tensor, "B Q K"],
+    ) -> tuple[Float[Tensor, "B Q K H"], Float[Tensor, "B Q K"]]:
+        """The company of every class at Q meetings, and whether it is here.
+
+        `apart` is how long ago N meetings were, `alike` their mean cosines, `seen` which of them come before
+        each of the Q, `told` how often a class was told.
+        """
+        begin, on = F.logsigmoid(QUICKER * self.pace).unbind()
+        place = torch.arange(label.shape[1], device=label.device)  # [N]
+        near = (on * (place[:, None] - place).abs()).exp()  # [N, N]
+        same = sameness(alike, label, *self.likeness.unbind())  # [B, N, N]
+        recent = (begin * apart.clamp(min=0)).exp()[None]  # [1, Q, N]
+        shares = walked(recent, seen, same, near, label, told.shape[-1])  # [B, Q, K, H]
+        offset, slope = self.presence.unbind()
+        density = 10 * (shares[..., 1] + shares[..., 2]) / told.clamp(min=1) + 1e-3  # [B, Q, K]
+        return (shares + FLOOR).log(), (offset + slope * density.log()).sigmoid() * (told > 0)
+
+
+def no_company(
+    apart: Int[Tensor, "Q N"],
+    alike: Float[Tensor, "B M M"],
+    seen: Bool[Tensor, "B Q N"],
+    label: Int[Tensor, "B N"],
+    told: Float[Tensor, "B Q K"],
+) -> tuple[Float[Tensor, "B Q K H"], Float[Tensor, "B Q K"]]:
+    """The same for those who do not ask: no walks, and nobody is here."""
+    return told.new_zeros(*told.shape, 0), torch.zeros_like(told)
+
+
+def crowd(here: Float[Tensor, "B Q K"], told: Float[Tensor, "B Q K"]) -> list[Float[Tensor, "B Q"]]:
+    """How many meetings and classes are of this environment, and how often it would open a new class."""
+    guests, tables = (here * told).sum(-1), here.sum(-1)  # [B, Q] each
+    opens = (CONCENTRATION + DISCOUNT * tables) / (CONCENTRATION + guests)  # [B, Q]
+    return [guests.log1p(), tables.log1p(), opens.log()]
+
+
+def with_newest(alike: Float[Tensor, "B N N"], newest: Float[Tensor, "B N"]) -> Float[Tensor, "B N N"]:
+    """Cosines of all pairs without the oldest meeting and with the newest, whose cosines to those before."""
+    row = newest[:, 1:]  # [B, N - 1]
+    itself = torch.ones_like(newest[:, :1])  # [B, 1]
+    above = torch.cat([alike[:, 1:, 1:], row[..., None]], 2)  # [B, N - 1, N]
+    return torch.cat([above, torch.cat([row, itself], 1)[:, None]], 1)
+
+
+def sameness(
+    alike: Float[Tensor, "B N N"], label: Int[Tensor, "B N"], sharpness: Tensor, threshold: Tensor
+) -> Float[Tensor, "B N N"]:
+    """Whether two meetings were of the same class: surely, if both were told one; else by their cosine."""
+    equal = (label[:, :, None] == label[:, None]).to(alike)  # [B, N, N]
+    told = label != UNLABELED  # [B, N]
+    if not torch.compiler.is_compiling() and bool(told.all()):
+        return equal
+    perhaps = (sharpness * (alike - threshold)).sigmoid()  # [B, N, N]
+    return torch.where(told[:, :, None] & told[:, None], equal, perhaps)
+
+
+def walked(
+    recent: Float[Tensor, "#B Q N"],
+    seen: Bool[Tensor, "B Q N"],
+    same: Float[Tensor, "B N N"],
+    near: Float[Tensor, "N N"],
+    label: Int[Tensor, "B N"],
+    slots: int,
+) -> Float[Tensor, "B Q K H"]:
+    """Where Q walks are after 0 to HOPS hops by time, as shares of the classes.
+
+    `recent` says where they begin, `seen` which of N meetings each may go to.
+    """
+    mask = seen.to(same)  # [B, Q, N]
+    told = one_hot(label.clamp(min=UNLABELED), slots).to(same)  # [B, N, K]
+    likes = (mask @ same.mT).clamp(min=NOBODY_LIKE_IT)  # [B, Q, N] of each, to all that are seen
+    at, shares = _scaled(recent * mask), []
+    for hop in range(HOPS + 1):
+        by_name = (at / likes) @ same * mask  # [B, Q, N]
+        shares.append(by_name @ told)  # [B, Q, K]
+        if hop < HOPS:
+            at = _scaled(by_name @ near * mask)
+    return torch.stack(shares, -1)
+
+
+def _scaled(at: Float[Tensor, "B Q N"]) -> Float[Tensor, "B Q N"]:
+    return at / (at.sum(-1, keepdim=True) + TINY)
