@@ -108,6 +108,17 @@ def test_in_use_novelty_is_the_chance_that_the_best_name_is_wrong(seed: int, slo
         assert_close(learner(features, given, slots), Answers(scores, alone))
 
 
+def test_pictures_that_show_nothing_agree_with_steps() -> None:
+    """A feature of nothing but zeros has no direction, not even its own."""
+    learner = made(SMALL)
+    features, given = few_classes(6, 0.4)
+    features[:, 3:7] = 0
+    with torch.no_grad():
+        expected = slow(learner, features, given, slots=6)
+        assert_close(learner(features, given, 6), expected)
+        assert_close(stepped(learner, features, given, 6)[0], expected)
+
+
 @pytest.mark.parametrize("window", [256, 20])
 @pytest.mark.parametrize("labelled", [1.0, 0.4, 0.1])
 def test_long_sequences_agree_with_steps(labelled: float, window: int) -> None:

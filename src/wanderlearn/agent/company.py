@@ -72,7 +72,6 @@ class LiveCompany:
         flat = keys.reshape(N, -1)  # [N, V D]
         alike = flat[rows] @ flat.T  # [r, N]
         alike /= V
-        alike[np.arange(len(rows)), rows] = 1
         ago = self._ago(N, time)  # [N]
         apart = np.abs(ago[rows, None] - ago)  # [r, N]
         _write(self.perhaps, rows, sigmoid(self.sharpness * (alike - np.float32(self.threshold))))

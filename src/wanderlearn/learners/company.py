@@ -93,12 +93,16 @@ def crowd(here: Float[Tensor, "B Q K"], told: Float[Tensor, "B Q K"]) -> list[Fl
     return [guests.log1p(), tables.log1p(), opens.log()]
 
 
-def with_newest(alike: Float[Tensor, "B N N"], newest: Float[Tensor, "B N"]) -> Float[Tensor, "B N N"]:
-    """Cosines of all pairs without the oldest meeting and with the newest, whose cosines to those before."""
+def with_newest(
+    alike: Float[Tensor, "B N N"], newest: Float[Tensor, "B N"], itself: Float[Tensor, " B"]
+) -> Float[Tensor, "B N N"]:
+    """Cosines of all pairs without the oldest meeting and with the newest, by its cosines to those before.
+
+    `itself` is its cosine to itself: 1, unless a feature is all zeros.
+    """
     row = newest[:, 1:]  # [B, N - 1]
-    itself = torch.ones_like(newest[:, :1])  # [B, 1]
     above = torch.cat([alike[:, 1:, 1:], row[..., None]], 2)  # [B, N - 1, N]
-    return torch.cat([above, torch.cat([row, itself], 1)[:, None]], 1)
+    return torch.cat([above, torch.cat([row, itself[:, None]], 1)[:, None]], 1)
 
 
 def sameness(

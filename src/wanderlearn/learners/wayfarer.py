@@ -262,11 +262,15 @@ class Wayfarer(nn.Module):
             classes.told + told,
             torch.where(told > 0, time[:, None], classes.last),
         )
+        pairs = window.alike
+        if self.company or self.unnamed:
+            itself = met.keys.square().sum(-1).mean((1, 2))  # [B]
+            pairs = with_newest(pairs, alike.mean(1)[:, 0], itself)
         kept = Window(
             torch.cat([window.keys[:, :, 1:], met.keys], 2),
             torch.cat([window.context[:, 1:], met.context], 1),
             torch.cat([window.label[:, 1:], given[:, None]], 1),
-            with_newest(window.alike, alike.mean(1)[:, 0]) if self.company or self.unnamed else window.alike,
+            pairs,
         )
         answer = Answers(answers.scores[:, 0], answers.novelty[:, 0])
         return answer, WayfarerState(context, written, kept, time + 1)
