@@ -23,7 +23,7 @@ from wanderlearn.configs import to_json
 from wanderlearn.evaluate import gather
 from wanderlearn.feature_training import FeaturesConfig, FeatureTraining, kept_features
 from wanderlearn.files import digest_of
-from wanderlearn.learners.wayfarer import WayfarerConfig
+from wanderlearn.learners.wayfarer import SWITCHES, WayfarerConfig
 from wanderlearn.metrics import summary
 from wanderlearn.model import LearnerConfig, ModelConfig, build, take_encoder
 from wanderlearn.optimiser import Optimiser
@@ -36,17 +36,6 @@ from wanderlearn.worlds import draw_manifest, open_pictures, world_of
 ROOT = Path(__file__).parents[1]
 RESULT, PAGE = ROOT / "results" / "wayfarer-tries.json", ROOT / "docs" / "wayfarer.md"
 KIND = "wayfarer-tries"
-SWITCHES = (
-    "context_keys",
-    "plain_keys",
-    "nearest",
-    "cooccurrence",
-    "company",
-    "age_and_count",
-    "late_credit",
-    "unnamed",
-    "doubt",
-)
 SHOTS = (1, 3)
 ENCODERS = {"omniglot": "omniglot", "glyphs": "cpm-glyphs"}  # that come with the package
 

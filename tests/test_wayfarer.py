@@ -21,20 +21,10 @@ from wanderlearn.learners.company import Company, crowd
 from wanderlearn.learners.late_credit import CHUNK, MASKED
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.unnamed import best_before
-from wanderlearn.learners.wayfarer import NOTHING, Wayfarer, WayfarerConfig
+from wanderlearn.learners.wayfarer import NOTHING, SWITCHES, Wayfarer, WayfarerConfig
 from wanderlearn.worlds.sequence import UNLABELED
 
 SMALL = WayfarerConfig(features=6, units=7, attention=3)
-SWITCHES = (
-    "context_keys",
-    "plain_keys",
-    "nearest",
-    "cooccurrence",
-    "company",
-    "age_and_count",
-    "late_credit",
-    "unnamed",
-)
 CONFIGS = {
     "whole": SMALL,
     "short window": replace(SMALL, window=4),

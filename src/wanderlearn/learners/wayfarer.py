@@ -40,7 +40,7 @@ need the meetings themselves: those are of the last `window` meetings only. A cl
 them has its prototype for its nearest example. Time and age stop counting at `window`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import sqrt
 from typing import Final, NamedTuple, cast
 
@@ -61,7 +61,16 @@ from wanderlearn.learners.recurrent import LayerNormLSTM, LSTMState
 from wanderlearn.learners.unnamed import SIGNS, Unnamed
 from wanderlearn.worlds.sequence import UNLABELED
 
-__all__ = ["Classes", "Found", "Met", "Wayfarer", "WayfarerConfig", "WayfarerState", "Window"]
+__all__ = [
+    "SWITCHES",
+    "Classes",
+    "Found",
+    "Met",
+    "Wayfarer",
+    "WayfarerConfig",
+    "WayfarerState",
+    "Window",
+]
 
 NOTHING: Final = -2  # the label of a place in the window where there is no meeting yet
 FLOOR: Final = 1e-4  # what the attention to a class is at least
@@ -105,6 +114,12 @@ class WayfarerConfig:
     """Count doubt about the name in novelty (not while training)."""
     dropout: float = 0.0
     """Share of a feature's numbers that are hidden from the recurrent network, in training on sequences."""
+
+
+SWITCHES: Final = tuple(
+    part.name for part in fields(WayfarerConfig) if part.type is bool and part.name != "doubt"
+)
+"""The parts that can be switched off, but for doubt, which needs no training."""
 
 
 class Window(NamedTuple):
