@@ -14,18 +14,15 @@ first of them pretrains. Photographs are found in WANDERLEARN_DATA (docs/context
 import argparse
 import os
 from pathlib import Path
-from typing import Any
 
-from wanderlearn.answers import compare, read_answers
 from wanderlearn.cli.figure import main as figure
-from wanderlearn.errors import WanderError
 from wanderlearn.figures.context import WORDS, Cells, effects, missing_cells, read_cells
-from wanderlearn.files import write_json
 from wanderlearn.paper import LEARNERS
 from wanderlearn.presets import CONTEXT_PRESETS
 from wanderlearn.presets.context import CONDITIONS, CONTEXT_LEARNERS, context_name
-from wanderlearn.results import commit, fill, markdown_table, read_result
-from wanderlearn.table_rows import pages, tested, trained
+from wanderlearn.report.pairs import in_words
+from wanderlearn.results import fill, markdown_table
+from wanderlearn.table_rows import compared, pages, tested, trained
 
 ROOT = Path(__file__).parents[1]
 TEXTURES = {"omniglot": "photos", "glyphs": "procedural"}
@@ -123,17 +120,9 @@ def _minutes(minutes: float | None) -> str | None:
 
 def _over(condition: str, world: str, results: Path, runs: Path) -> str:
     """The difference with its interval, which is kept beside the results: answers stay with the runs."""
-    path = results / f"context-{world}-{condition}-difference.json"
     theirs, ours = (runs / context_name(one, condition, world) for one in CONTEXT_LEARNERS)
-    if not path.exists():
-        try:
-            one, other = (read_answers(run / "answers.npz") for run in (ours, theirs))
-        except WanderError:
-            return ""
-        found = compare(one, other, "ap")
-        write_json(path, {"format": 1, "kind": "comparison", "commit": commit()} | found)
-    over: dict[str, Any] = read_result(path, "comparison")
-    return f"{over['difference']:+.2f} ({over['low']:+.2f} to {over['high']:+.2f})"
+    found = compared(ours, theirs, results / f"context-{world}-{condition}-difference.json")
+    return "" if found is None else in_words(found)
 
 
 def findings(cells: Cells) -> str:

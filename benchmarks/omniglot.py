@@ -5,15 +5,17 @@
     python benchmarks/omniglot.py --runs DIR --encoder NAME
 
 Each row is trained by its preset (an interrupted run goes on where it was), evaluated on the 2,000 sequences
-of seed 0, and written to results/NAME.json; then docs/methods/, REPRODUCIBILITY.md and README are
-made anew. A row whose result is there is not done again: delete it to start over.
+of seed 0, and written to results/NAME.json. Rows are compared on the same sequences where the answers of both
+are still there (results/A-over-B.json). Then docs/methods/, REPRODUCIBILITY.md and README are made anew.
+A row whose result is there is not done again: delete it to start over.
 """
 
 import argparse
 from pathlib import Path
 
 from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS
-from wanderlearn.table_rows import pages, pretrained, tested, trained
+from wanderlearn.report.pairs import PAIRS, result_of
+from wanderlearn.table_rows import compared, pages, pretrained, tested, trained
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -33,6 +35,8 @@ def main() -> None:
         asked.error(f"there is no row {', '.join(sorted(unknown))}")
     for name in words.rows or ROWS:
         row(name, words.runs, words.encoder, words.seed)
+    for one, other in PAIRS:
+        compared(words.runs / one, words.runs / other, RESULTS / result_of(one, other))
     pages(ROOT)
 
 

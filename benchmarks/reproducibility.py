@@ -20,6 +20,7 @@ from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS, Preset
 from wanderlearn.report.ablations import read_ablation_tables
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import WORDS, MethodTable, Ours, read_method_table, seeds_of
+from wanderlearn.report.pairs import pairs_markdown
 from wanderlearn.report.parts import parts_markdown
 from wanderlearn.results import load_results, markdown_table
 
@@ -82,6 +83,9 @@ def _document(results: Path) -> str:
         _count(omniglot),
         _table(omniglot, found),
         *(f"**Warning.** {warning}" for warning in omniglot.warnings),
+        "## On the same sequences",
+        "By how much one learner's AP is above another's, by a paired bootstrap over the test sequences.",
+        pairs_markdown(results, _ap_by_preset(found)),
         "## What the recipe is worth",
         "The authors' own way, sequences from the first step on with nothing pretrained, for about as long.",
         _scratch(omniglot, found),
@@ -103,6 +107,10 @@ def _document(results: Path) -> str:
         MEANING,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _ap_by_preset(found: Mapping[str, Any]) -> dict[str, float]:
+    return {path.removesuffix(".json"): one["metrics"]["ap"] for path, one in found.items()}
 
 
 def _count(table: MethodTable) -> str:

@@ -6,9 +6,14 @@ Whatever was interrupted goes on where it was.
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["pages", "pretrained", "tested", "trained", "wander"]
+from wanderlearn.answers import compare, read_answers
+from wanderlearn.errors import WanderError
+from wanderlearn.files import write_json
+from wanderlearn.results import commit, read_result
+
+__all__ = ["compared", "pages", "pretrained", "tested", "trained", "wander"]
 
 WANDER: Final = (sys.executable, "-c", "from wanderlearn.cli import main; main()")
 
@@ -36,6 +41,20 @@ def pretrained(preset: str, run: Path, *options: str) -> Path:
 def tested(run: Path, result: Path, *options: str) -> None:
     """Evaluate a run, with its answers kept beside it."""
     wander("evaluate", str(run), "--json", str(result), "--answers", str(run / "answers.npz"), *options)
+
+
+def compared(run: Path, other: Path, result: Path) -> dict[str, Any] | None:
+    """By how much one run's AP is above another's, by their answers to the same sequences.
+
+    It is kept as a result, because answers stay with the runs; None, if there is neither.
+    """
+    try:
+        first, second = (read_answers(one / "answers.npz") for one in (run, other))
+    except WanderError:
+        return read_result(result, "comparison") if result.exists() else None
+    found = {"format": 1, "kind": "comparison", "commit": commit()} | compare(first, second, "ap")
+    write_json(result, found)
+    return found
 
 
 def pages(root: Path) -> None:

@@ -1,0 +1,41 @@
+"""Rows that are compared on the same test sequences: what context is worth, and what our learner is."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from wanderlearn.results import markdown_table, read_result
+
+__all__ = ["PAIRS", "in_words", "pairs_markdown", "result_of"]
+
+PAIRS: Final = tuple(
+    (f"{one}-omniglot{few}", f"{other}-omniglot{few}")
+    for few in ("", "-semi")
+    for one, other in (("cpm", "protonet"), ("wayfarer", "cpm"))
+)
+CLOSE: Final = 1e-6
+
+
+def result_of(one: str, other: str) -> str:
+    """The name of the file that keeps a comparison."""
+    return f"{one}-over-{other}.json"
+
+
+def in_words(found: dict[str, Any]) -> str:
+    """The difference of a comparison, with its interval."""
+    return f"{found['difference']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
+
+
+def pairs_markdown(results: Path, ap: dict[str, float]) -> str:
+    """A table of the comparisons that there are, of the rows as they are now; `ap` is theirs, by preset."""
+    rows: list[list[object]] = []
+    for one, other in PAIRS:
+        path = results / result_of(one, other)
+        if not path.exists():
+            continue
+        found = read_result(path, "comparison")
+        sides = ((found["first"], ap.get(one)), (found["second"], ap.get(other)))
+        if all(now is not None and abs(then - now) < CLOSE for then, now in sides):
+            rows.append([f"`{one}`", f"`{other}`", in_words(found)])
+    if not rows:
+        return "None has been compared yet."
+    return markdown_table(["row", "over", "difference of AP, 95 % interval"], rows)
