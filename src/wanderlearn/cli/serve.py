@@ -39,7 +39,7 @@ class Command:
     folder: tyro.conf.Positional[Path | None] = None
     """The folder with pictures, and folders of pictures. Links that lead out of it are not followed."""
     weights: str | None = None
-    """What wanderlearn.load takes: a name, a run folder, a file (default: as last time, or wayfarer-omniglot)."""
+    """What wanderlearn.load takes: a name, a run, a file (default: as last time, or wayfarer-omniglot)."""
     port: int | None = None
     """Where the page is (default: 8421, or a free one if that is taken; 0: any free one)."""
     host: str = "127.0.0.1"
