@@ -38,7 +38,7 @@ class Meeting:
     seen: Vector
     number: int = -1  # when it was written
     label: Hashable = None
-    forgotten: bool = False
+    forgotten: int = 0  # the number of the forgetting that it was part of; 0: of none
 
 
 @dataclass
@@ -132,8 +132,8 @@ class SlowWayfarer:
 
         def same(s: int, r: int) -> float:
             one, other = window[s], window[r]
-            if named(one) and named(other):
-                return float(one.label == other.label)
+            if one.label is not None and other.label is not None:
+                return float((one.label, one.forgotten) == (other.label, other.forgotten))
             cosine = float(np.mean([x @ y for x, y in zip(one.keys, other.keys, strict=True)]))
             return float(sigmoid(a * (cosine - b)))
 
@@ -241,7 +241,7 @@ class SlowWayfarer:
     def write(self, met: Meeting, label: Hashable) -> None:
         """A meeting, with its label or (None) without."""
         met.number = self.time
-        self.past.append(replace(met, label=label, forgotten=False))
+        self.past.append(replace(met, label=label, forgotten=0))
         if label is not None:
             self.tell(met, label, self.time)
         self.hidden, self.cell = self.lstm(met.feature)
@@ -260,8 +260,10 @@ class SlowWayfarer:
 
     def forget(self, label: Hashable) -> None:
         del self.classes[label]
+        number = 1 + max((one.forgotten for one in self.past), default=0)
         for one in self.past:
-            one.forgotten = one.forgotten or one.label == label
+            if one.label == label and not one.forgotten:
+                one.forgotten = number
 
     def merge(self, kept: Hashable, gone: Hashable) -> None:
         a, b = self.classes[kept], self.classes.pop(gone)

@@ -22,6 +22,7 @@ from wanderlearn.learners.company import (
     TINY,
     Company,
 )
+from wanderlearn.worlds.sequence import UNLABELED
 
 __all__ = ["LiveCompany", "Walked"]
 
@@ -40,7 +41,7 @@ class Walked(NamedTuple):
 class LiveCompany:
     """Pairs of the last meetings: are they of one class, and how near in time were they?
 
-    A meeting whose class was forgotten is as one that was told nothing.
+    Meetings whose class was forgotten stay of one class, so that the walk leads others where it led before.
     """
 
     def __init__(self, company: Company, window: int) -> None:
@@ -82,7 +83,7 @@ class LiveCompany:
         """The classes of these rows are others now."""
         if not len(self.same):
             return
-        told = slots >= 0  # [N]
+        told = slots != UNLABELED  # [N]
         equal = slots[rows, None] == slots  # [r, N]
         same = np.where(told[rows, None] & told, equal, self.perhaps[rows, : len(slots)])  # [r, N]
         _write(self.same, rows, same)

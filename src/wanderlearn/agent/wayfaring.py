@@ -30,9 +30,9 @@ from wanderlearn.worlds.sequence import UNLABELED
 
 __all__ = ["LiveWayfarer"]
 
-NOBODY: Final = (
-    NOTHING  # the slot of a meeting whose class was forgotten: it was met, and counts for no class
-)
+# From here down, the slots of meetings whose class was forgotten, another for every class: they were met, and
+# count for no class that is known, but are still of one class among themselves.
+FORGOTTEN: Final = NOTHING - 1
 
 
 class _Met(NamedTuple):
@@ -298,7 +298,8 @@ class LiveWayfarer:
 
     def forget(self, slot: int) -> None:
         """Empty a slot. The last class moves into it."""
-        self._free(slot, NOBODY)
+        lowest = int(self.slots[: self.kept].min(initial=FORGOTTEN + 1))
+        self._free(slot, lowest - 1)
 
     def merge(self, kept: int, gone: int) -> None:
         """Add two classes up."""
@@ -356,7 +357,7 @@ class LiveWayfarer:
             raise ValueError(f"it has {len(slots)} meetings of {time}, and the window is of {self.window}")
         if not all(len(arrays[name]) == classes for name in ("sums", "told", "last")):
             raise ValueError(f"it has {len(arrays['sums'])} classes for {classes} labels")
-        if bool(classes and not kept) or not ((slots >= NOBODY) & (slots < classes)).all():
+        if bool(classes and not kept) or not (slots < classes).all():
             raise ValueError(f"its meetings are not of its {classes} labels")
         self.context = LSTMState(torch.from_numpy(arrays["hidden"]), torch.from_numpy(arrays["cell"]))
         self.sums, self.told, self.last = arrays["sums"], arrays["told"], arrays["last"]
