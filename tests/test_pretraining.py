@@ -15,7 +15,8 @@ from tests.tiny_world import tiny_pictures
 from wanderlearn.errors import WanderError
 from wanderlearn.model import build, load_model
 from wanderlearn.pictures.warp import DRAWS, warped
-from wanderlearn.pretrain import CosineClassifier, PretrainConfig, SinglePictures
+from wanderlearn.pretrain import CosineClassifier, PretrainConfig
+from wanderlearn.singles import SinglePictures
 from wanderlearn.worlds import RoamingConfig
 
 PICTURES = tiny_pictures(families=3, classes_per_family=2, per_class=5, channels=2)  # 30 pictures
@@ -190,3 +191,29 @@ def test_a_warp_is_what_it_says() -> None:
     assert moments(warped(image, wide, 1.0))[2] == pytest.approx(moments(image)[2] / 0.85, rel=0.03)
     with pytest.raises(WanderError, match="warp of pretraining is from 0 to 3, not 4"):
         PretrainConfig(warp=4)
+
+
+def test_mirrored_pictures_can_be_classes_of_their_own() -> None:
+    plain = RoamingConfig(crop="none", occlusion=0.0)
+    real, mirrored = (SinglePictures(PICTURES, plain, 2, 10, mirror=mirror) for mirror in (False, True))
+    assert (real.classes, mirrored.classes) == (PICTURES.classes, 2 * PICTURES.classes)
+    turned_of_all = 0
+    for step in range(6):
+        images, truth = real.batch(step)
+        seen, theirs = mirrored.batch(step)
+        turned = theirs >= PICTURES.classes
+        turned_of_all += int(turned.sum())
+        assert torch.equal(theirs - PICTURES.classes * turned, truth)
+        assert torch.equal(seen[turned], images[turned].flip(3))
+        assert torch.equal(seen[~turned], images[~turned])
+        part, classes = mirrored.batch(step, range(3, 7))  # a share of it is the same
+        assert torch.equal(part, seen[3:7])
+        assert torch.equal(classes, theirs[3:7])
+    assert 15 <= turned_of_all <= 45  # of 60
+    with pytest.raises(WanderError, match="not both"):
+        PretrainConfig(flip=True, mirror=True)
+
+
+def test_mirrored_classes_are_learned_beside_the_real_ones(tmp_path: Path) -> None:
+    preset = tiny_preset(pretrain=PretrainConfig(epochs=1.0, batch_size=10, mirror=True))
+    assert run(preset, tmp_path / "run").status == "finished"

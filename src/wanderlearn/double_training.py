@@ -71,11 +71,12 @@ def pretraining(
     compute: Compute | None = None,
     *,
     only_background: bool = False,
+    begun: bool = False,
 ) -> "Pretraining | DoublePretraining":
     """The stage that pretrains this model's encoder."""
     if isinstance(model.encoder, Double) and isinstance(world, Roaming):
         return DoublePretraining(model, world, config, seed, compute, only_background=only_background)
-    return Pretraining(model, world, config, seed, compute)
+    return Pretraining(model, world, config, seed, compute, begun=begun)
 
 
 class DoublePretraining:

@@ -22,9 +22,9 @@ from wanderlearn.learners.double import Double
 from wanderlearn.loss import Loss, no_loss, sequence_loss
 from wanderlearn.model import Model
 from wanderlearn.optimiser import Trained, trained
-from wanderlearn.pretrain import singles_of
 from wanderlearn.progress import bar
 from wanderlearn.schedule import Schedule
+from wanderlearn.singles import singles_of
 from wanderlearn.worlds.draws import Purpose, uniforms
 from wanderlearn.worlds.roaming import Roaming
 from wanderlearn.worlds.sequence import Ints

@@ -40,7 +40,7 @@ from wanderlearn.files import digest_of
 from wanderlearn.interrupt import Interrupt, interruptible
 from wanderlearn.learners.together import synchronise
 from wanderlearn.metrics import Record, ap, ap_joint, known_accuracy
-from wanderlearn.model import build, take_encoder
+from wanderlearn.model import about_model, build, take_encoder
 from wanderlearn.optimiser import DivergedError, Optimiser, Trained
 from wanderlearn.pictures.collection import Pictures, Split
 from wanderlearn.pictures.textures import open_textures
@@ -48,6 +48,7 @@ from wanderlearn.pretrain import Pretraining
 from wanderlearn.progress import bar
 from wanderlearn.schedule import rate_factor, spent
 from wanderlearn.sequence_training import SequenceTraining, TrainConfig
+from wanderlearn.shipped import find_encoder
 from wanderlearn.worlds import Collection, RoamingConfig, open_collection, world_of
 from wanderlearn.worlds.families import with_families
 
@@ -86,12 +87,14 @@ def train(
     """Train by a preset in a run folder, or go on with a run that was interrupted.
 
     Ctrl-C and SIGTERM end the current step, save and return. `encoder` is a file of weights whose encoder
-    to start with, instead of pretraining one; the seconds that it took count. `pictures` gives the pictures
-    of a split; without it they are those of the preset's world. `compute` says on which device, and with
-    which other processes: all of them call this, share every batch, and end with the same weights.
+    to start with, instead of pretraining one (a preset with a teacher goes on with it); the seconds that it
+    took count. `pictures` gives the pictures of a split; without it they are those of the preset's world.
+    `compute` says on which device, and with which other processes: all of them call this, share every batch,
+    and end with the same weights.
     """
     half = encoder is not None and lacks_background(encoder, preset.model)  # the other is still to pretrain
-    if encoder is not None and not half:
+    teacher = find_encoder(preset.pretrain.teacher) if preset.pretrain and preset.pretrain.teacher else None
+    if encoder is not None and not half and teacher is None:
         preset = replace(preset, pretrain=None)
     config = preset.train
     spent(0, 0, config.steps, config.minutes)  # a run without a budget is an error now, not later
@@ -108,6 +111,8 @@ def train(
         }
     if encoder is not None:
         identity |= {"encoder": digest_of(encoder)}
+    if teacher is not None:
+        identity |= {"teacher": digest_of(teacher)}
     about = {
         "preset": preset.name,
         "world": preset.world,
@@ -131,7 +136,9 @@ def train(
         on_gpu = [compute.device] if compute.device.type == "cuda" else []
         stack.enter_context(torch.random.fork_rng(devices=on_gpu))
         torch.manual_seed(config.seed)
-        return _Training(preset, run, interrupt, seen["train"], seen["val"], compute, half).through(encoder)
+        return _Training(preset, run, interrupt, seen["train"], seen["val"], compute, half).through(
+            encoder, teacher
+        )
 
 
 class _Training:
@@ -164,9 +171,10 @@ class _Training:
         self.checkpoint_at = time.monotonic()
         self.curves = Curves(run.folder) if self.config.tensorboard and self.group.first else None
 
-    def through(self, encoder: Path | None) -> Outcome:
+    def through(self, encoder: Path | None, teacher: Path | None) -> Outcome:
         """Start or go on, and run to the end or to an interruption."""
-        progress, beside = self._spread(self.group.by_first(lambda: self._start(encoder)))
+        self.begun = encoder is not None
+        progress, beside = self._spread(self.group.by_first(lambda: self._start(encoder, teacher)))
         if self.group.size != self.run.processes_before and progress.stage != "finished":
             self._log(progress, processes=self.group.size)
         while progress.stage != "finished" and not self._stopping:
@@ -184,12 +192,13 @@ class _Training:
             best_step=progress.best_step,
         )
 
-    def _start(self, encoder: Path | None) -> tuple[Progress, dict[str, Tensor]]:
+    def _start(self, encoder: Path | None, teacher: Path | None) -> tuple[Progress, dict[str, Tensor]]:
         """The last checkpoint, or a first one."""
         restored = self.run.restore(self.model)
         if restored is not None:
             return restored
         before = 0.0 if encoder is None else take_encoder(encoder, self.model)
+        before += 0.0 if teacher is None else float(about_model(teacher).get("seconds") or 0.0)
         first = Progress(self._following(None), total_seconds=before)
         return self.run.save(self.model, first, {}), {}
 
@@ -221,7 +230,13 @@ class _Training:
         preset, seed, compute = self.preset, self.config.seed, self.compute
         if name == "pretrain" and preset.pretrain is not None:
             return pretraining(
-                self.model, self.world, preset.pretrain, seed, compute, only_background=self.half
+                self.model,
+                self.world,
+                preset.pretrain,
+                seed,
+                compute,
+                only_background=self.half,
+                begun=self.begun,
             )
         if name == "features" and preset.features is not None:
             weight = self.config.novelty_weight

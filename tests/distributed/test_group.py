@@ -28,8 +28,8 @@ from wanderlearn.learners.encoders import Conv4, Conv4Config
 from wanderlearn.learners.together import joint_moments, synchronise
 from wanderlearn.learners.vectors import Vectors, VectorsConfig
 from wanderlearn.pictures import glyphs as glyphs_module
-from wanderlearn.pretrain import SinglePictures
 from wanderlearn.rooms.recorder import record_worlds
+from wanderlearn.singles import SinglePictures
 from wanderlearn.worlds import RoamingConfig
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from wanderlearn.model import about_model, load_model
 from wanderlearn.paper import PAPER_AP, TABLES
 from wanderlearn.places import merged_place
 from wanderlearn.presets import IMAGENET_PRESETS, METHODS
-from wanderlearn.pretrain import SinglePictures
+from wanderlearn.singles import SinglePictures
 from wanderlearn.tensors import load_tensors
 from wanderlearn.worlds import RoamingConfig, open_pictures
 

@@ -10,9 +10,9 @@ from wanderlearn.feature_training import kept_features
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.learners.resnet12 import ResNet12Config
 from wanderlearn.model import ModelConfig, build
-from wanderlearn.pretrain import singles_of
 from wanderlearn.rooms.singles import SingleFrames
 from wanderlearn.rooms.world import Rooms
+from wanderlearn.singles import singles_of
 
 WORLD = Rooms(made_walks("train"), SMALL)
 

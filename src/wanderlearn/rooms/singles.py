@@ -22,7 +22,7 @@ class SingleFrames:
 
     def __init__(self, world: Rooms, seed: int, batch_size: int, flip: bool = False) -> None:
         self.world, self.seed, self.batch_size, self.flip = world, seed, batch_size, flip
-        self.count = len(world.pictures.frames)
+        self.count, self.classes = len(world.pictures.frames), world.pictures.classes
         if self.count < batch_size:
             raise WanderError(
                 f"{world.pictures.name} has {self.count} training frames, fewer than a batch of "
