@@ -1,4 +1,4 @@
-"""The rows of the Omniglot table, one after the other, all from one pretrained encoder (or, ...-resnet, two).
+"""The rows of the Omniglot table, one after the other, from one pretrained encoder (...-resnet: its teacher).
 
     python benchmarks/omniglot.py                        every method, supervised and semi-supervised
     python benchmarks/omniglot.py cpm-omniglot           this row only
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS
 from wanderlearn.report.pairs import PAIRS, result_of
-from wanderlearn.table_rows import compared, pages, pretrained, tested, trained
+from wanderlearn.table_rows import compared, pages, tested, trained
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -47,9 +47,8 @@ def row(name: str, runs: Path, encoder: str, seed: int) -> None:
     if result.exists():
         return
     words = ["--train.seed", str(seed)] * bool(seed)
-    if name in RESNET_PRESETS:  # an encoder of their own, pretrained once
-        first = runs / f"encoder-omniglot-resnet{ending}"
-        words += ["--encoder", str(pretrained("protonet-omniglot-resnet", first, *words))]
+    if name in RESNET_PRESETS:  # an encoder of their own
+        words += ["--encoder", "omniglot-resnet"]
     elif name not in SCRATCH_PRESETS:
         words += ["--encoder", encoder]
     trained(name, run, *words)

@@ -144,9 +144,10 @@ def _table(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:
             printed = figures.ap if figures else None
             row: list[object] = [words, WORDS[setting], *([f"{printed:.2f}"] if printed is not None else [])]
             row += [_ap(ours), _interval(ours, printed), *([seeds_of(ours)] if seeds else [])]
-            row += [ours and ours.recipe, f"`wander train {name}`", _seconds(ours)]
-            row += [_commit(ours), *(_short(ours, key) for key in ("manifest_sha256", "weights_sha256"))]
             config = ((found.get(f"{name}.json") or {}).get("train") or {}).get("config")
+            from_package = " --encoder omniglot" if "encoder" in (config or {}) else ""
+            row += [ours and ours.recipe, f"`wander train {name}{from_package}`", _seconds(ours)]
+            row += [_commit(ours), *(_short(ours, key) for key in ("manifest_sha256", "weights_sha256"))]
             rows.append([*row, _note(table, learner, setting, printed, config)])
     return markdown_table(columns, rows)
 

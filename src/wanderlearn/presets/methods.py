@@ -77,7 +77,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         batch_size=8,
         lr=3e-4 if method == "imp" else 1e-4,
         schedule="cosine",
-        validate_every=100,
+        validate_every=200,
         encoder_lr=0.1 if method == "dnc" else 1.0,  # by the paper
     )
     plain = _model(method, momentum=0.01)

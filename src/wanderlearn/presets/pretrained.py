@@ -21,6 +21,8 @@ __all__ = [
     "BY_GRADIENT",
     "FEW_NUMBERS",
     "OMNIGLOT_PRETRAINING",
+    "OMNIGLOT_TEACHER",
+    "OMNIGLOT_TEACHING",
     "OMNIGLOT_TEMPERATURE",
     "PLAIN",
     "for_cosines",
@@ -41,12 +43,25 @@ PLAIN: Final[dict[Method, LearnerConfig]] = {
 FEW_NUMBERS: Final = ("protonet", "matchingnet", "imp")  # they have only thresholds to learn
 BY_GRADIENT: Final = ("oml-u", "oml-u-plus")  # they have nothing to learn on kept features
 OMNIGLOT_PRETRAINING: Final = PretrainConfig(epochs=80.0, turn=0.06, lr=2e-3, classifier_lr=6e-3, warmup=100)
-"""How the encoder `omniglot` of the package was made.
+"""How the encoder `omniglot` of the package was made, by names.
 
 In 30 epochs from a turn of 0.1 the loss stood still until the rate had fallen to a third, and then fell to
 the end: this is longer, and spends more of it at such rates. Its loss is lower, but on classes it has never
 seen it is no better: what it lacks now is not more of the same.
 """
+OMNIGLOT_TEACHER: Final = replace(OMNIGLOT_PRETRAINING, epochs=16.0, warp=1.0, mirror=True)
+"""How its teacher was made, `omniglot-resnet` of the package: by names, of bent and mirrored pictures too."""
+OMNIGLOT_TEACHING: Final = PretrainConfig(
+    epochs=16.0,
+    turn=0.015,
+    lr=5e-4,
+    classifier_lr=2e-3,
+    scale=16.0,
+    warmup=50,
+    mirror=True,
+    teacher="omniglot-resnet",
+)
+"""How it then went on, with its teacher (`benchmarks/omniglot_encoders.py` does all three)."""
 OMNIGLOT_TEMPERATURE: Final = 20.0
 """Where CPM's starts there, as in pretraining. From 10, where names stay doubtful, it hardly moves."""
 
