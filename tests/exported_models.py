@@ -26,6 +26,7 @@ KINDS: dict[str, LearnerConfig] = {
     "cpm": CPMConfig(features=WIDTH, units=12, beta_read=-7.0, beta_write=-8.0),
     "matchingnet": MatchingNetConfig(features=WIDTH, beta=1.0),
     "imp": IMPConfig(features=WIDTH, beta=0.6),
+    "imp cosine": IMPConfig(features=WIDTH, beta=0.6, similarity="cosine"),
     "dnc": DNCConfig(features=WIDTH, units=12, cells=16, width=6, reads=2, writes=2, slots=SLOTS + 1),
     "oml cosine": OMLConfig(features=WIDTH, classifier="cosine", slots=SLOTS + 1, inner_lr=0.1),
     "wayfarer": WayfarerConfig(features=WIDTH, units=12, attention=4, window=8),

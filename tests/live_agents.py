@@ -38,6 +38,7 @@ KINDS: dict[str, LearnerConfig] = {
     "matchingnet": MatchingNetConfig(features=WIDTH, beta=5.0),
     "matchingnet cosine": MatchingNetConfig(features=WIDTH, similarity="cosine", beta=-4.0),
     "imp": IMPConfig(features=WIDTH, beta=5.0),
+    "imp cosine": IMPConfig(features=WIDTH, beta=5.0, similarity="cosine"),
     "imp unlabelled": IMPConfig(features=WIDTH, beta=5.0, unlabelled_join="unlabelled", sigma_unlabelled=2.0),
     "wayfarer": WayfarerConfig(features=WIDTH, units=12, attention=4),
     "wayfarer of a short window": WayfarerConfig(features=WIDTH, units=12, attention=4, window=7),

@@ -24,6 +24,8 @@ CONFIGS = [
     replace(PAPER, unlabelled_join="unlabelled"),
     replace(PAPER, sigma_labelled=1.5, sigma_unlabelled=0.7, gamma=2.0),
     replace(PAPER, sigma_labelled=0.6, sigma_unlabelled=2.0, unlabelled_join="unlabelled"),
+    replace(PAPER, similarity="cosine"),
+    replace(PAPER, similarity="cosine", sigma_unlabelled=0.7, beta=6.0),
     replace(PAPER, beta=0.0),  # nothing ever joins
     replace(PAPER, beta=1e4),  # everything joins
 ]
@@ -39,7 +41,10 @@ def slow(config: IMPConfig, features: Tensor, given: Tensor, slots: int) -> Answ
         for t in range(T):
             h, y = features[b, t].double().numpy(), int(given[b, t])
             for c in clusters:
-                c["d"] = float(((h - np.mean(c["members"], 0)) ** 2).sum())
+                mean = np.mean(c["members"], 0)
+                if config.similarity == "cosine":
+                    mean = mean / np.linalg.norm(mean) * np.linalg.norm(h)
+                c["d"] = float(((h - mean) ** 2).sum())
                 sigma = config.sigma_unlabelled if c["label"] == U else config.sigma_labelled
                 c["logit"] = -c["d"] / (2 * sigma**2)
             if any(c["label"] != U for c in clusters):

@@ -20,6 +20,7 @@ from wanderlearn.agent.rows import LiveRows
 from wanderlearn.learners.answer import CERTAINLY_NEW
 from wanderlearn.learners.imp import OnlineIMP
 from wanderlearn.learners.matchingnet import FLOOR
+from wanderlearn.learners.self_writing import LENGTH_EPS
 from wanderlearn.worlds.sequence import UNLABELED
 
 __all__ = ["LiveClusters"]
@@ -45,7 +46,7 @@ class LiveClusters(LiveRows[OnlineIMP]):
         if not self.classes:
             nothing = np.zeros(0, np.float32)
             return Reading(nothing, nothing, CERTAINLY_NEW, np.inf, threshold, feature, self.moment)
-        distance = squared_distances(self.mean[: self.kept], feature)  # [N]
+        distance = self._distances(feature)  # [N]
         # p(c) = sum_j softmax_j(-d_j / 2 sigma_j^2) 1[label_j = c]; the unnamed ones are counted last
         weight = softmax(self._closeness(distance, slots))  # [N]
         home = np.where(slots == UNLABELED, self.classes, slots)  # [N]
@@ -56,6 +57,14 @@ class LiveClusters(LiveRows[OnlineIMP]):
         novelty = max(float(scores[-1]), (nearest - threshold) / scale)
         distances = nearest_of_each(distance, home, self.classes + 1)
         return Reading(scores[:-1], distances[:-1], novelty, nearest, threshold, feature, self.moment)
+
+    def _distances(self, feature: Floats) -> Floats:
+        """To all clusters."""
+        mean = self.mean[: self.kept]  # [N, D]
+        if self.learner.config.similarity == "cosine":
+            lengths = np.linalg.norm(mean, axis=1, keepdims=True)  # [N, 1]
+            mean = mean * (np.linalg.norm(feature) / np.maximum(lengths, LENGTH_EPS))
+        return squared_distances(mean, feature)
 
     def _closeness(self, distance: Floats, slots: npt.NDArray[np.int64]) -> Floats:
         of_each = self.learner.closeness(
@@ -69,7 +78,7 @@ class LiveClusters(LiveRows[OnlineIMP]):
         del reading
         n = self.kept
         slots, given = self.slots[:n], torch.tensor([UNLABELED if slot is None else slot])
-        distance = squared_distances(self.mean[:n], trace)  # [N]
+        distance = self._distances(trace)  # [N]
         used = torch.ones(1, n, dtype=torch.bool)
         of_each, names = torch.from_numpy(distance)[None], torch.from_numpy(slots)[None]  # [1, N]
         home = int(self.learner.choose(of_each, used, names, given))

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.matchingnet import FLOOR, MASKED, one_hot, pairwise_squared_distance
+from wanderlearn.learners.prototypes import Similarity, unit_length
 from wanderlearn.worlds.sequence import UNLABELED
 
 __all__ = ["Clusters", "IMPConfig", "OnlineIMP"]
@@ -30,6 +31,8 @@ class IMPConfig:
 
     features: int = 64
     """Width of the encoder's features."""
+    similarity: Similarity = "euclidean"
+    """What a cluster is compared by: its mean, or (cosine) its mean brought to the length of the feature."""
     unlabelled_join: Literal["any", "unlabelled"] = "any"
     """Which clusters an unnamed thing may join: any (the paper), or only unnamed ones (the authors' code)."""
     sigma_labelled: float = 1.0
@@ -54,9 +57,9 @@ class Clusters(NamedTuple):
 class OnlineIMP(nn.Module):
     """A mixture of named and unnamed clusters, with as many clusters as the distances call for.
 
-    Distances are squared and Euclidean everywhere. While no name has been told, everything is new; later the
-    unnamed clusters' share of the mixture only ever says "perhaps new" (a novelty of at most 0), as in the
-    authors' code, and it takes distance to say more.
+    Distances are squared and Euclidean; by cosine they are |h|^2 (2 - 2 cos(h, mean)). While no name has been
+    told, everything is new; later the unnamed clusters' share of the mixture only ever says "perhaps new" (a
+    novelty of at most 0), as in the authors' code, and it takes distance to say more.
     """
 
     def __init__(self, config: IMPConfig | None = None) -> None:
@@ -82,7 +85,7 @@ class OnlineIMP(nn.Module):
         self, state: Clusters, feature: Float[Tensor, "B D"], given: Int[Tensor, " B"]
     ) -> tuple[Answers, Clusters]:
         """One meeting: answer from the clusters, then join one or open one."""
-        distance = _squared_distance(state.mean, feature)  # [B, N]
+        distance = self.distance(state.mean, feature)  # [B, N]
         used = state.items > 0  # [B, N]
         answers = self.answer(distance[:, None], used[:, None], state.label, state.told[:, None])
         answer = Answers(answers.scores[:, 0], answers.novelty[:, 0])
@@ -113,7 +116,11 @@ class OnlineIMP(nn.Module):
         same = home[:, :, None] == home[:, None, :]  # [B, T, T]
         joined = same.tril().to(features)  # row s: who had joined the cluster of s by s
         version = (joined / joined.sum(-1, keepdim=True)) @ features  # [B, T, D]
-        distance = pairwise_squared_distance(features, version)  # [B, T, T] meeting t, version s
+        if self.config.similarity == "cosine":
+            cosine = unit_length(features) @ unit_length(version).mT  # [B, T, T]
+            distance = features.square().sum(-1, keepdim=True) * (2 - 2 * cosine)  # [B, T, T]
+        else:
+            distance = pairwise_squared_distance(features, version)  # [B, T, T] meeting t, version s
 
         # Version s is still the newest of its cluster just before t iff no meeting in s+1..t-1 joined it.
         rejoined = same.triu(1).int().cumsum(-1)  # [B, T, T] row s: joins after s, up to and with column
@@ -147,6 +154,13 @@ class OnlineIMP(nn.Module):
         u = (d_min.masked_fill(nameless, 0.0) - self.beta) / self.gamma
         u = torch.maximum(p_unnamed.clamp_min(FLOOR).log(), u)
         return Answers(scores, torch.where(nameless, CERTAINLY_NEW, u))
+
+    def distance(self, mean: Float[Tensor, "B N D"], feature: Float[Tensor, "B D"]) -> Float[Tensor, "B N"]:
+        """How far a feature is from clusters."""
+        h = feature[:, None]  # [B, 1, D]
+        if self.config.similarity == "cosine":
+            mean = unit_length(mean) * torch.linalg.vector_norm(h, dim=-1, keepdim=True)  # [B, N, D]
+        return (mean - h).square().sum(-1)
 
     def closeness(
         self, distance: Float[Tensor, "B Q N"], label: Int[Tensor, "B N"]
@@ -195,7 +209,7 @@ class OnlineIMP(nn.Module):
         label = torch.full_like(given, UNLABELED)
         homes, labels = torch.empty_like(given), torch.empty_like(given)
         for t, (feature, told) in enumerate(zip(features.unbind(1), given.unbind(1), strict=True)):
-            distance = _squared_distance(mean[:, :t], feature)  # [B, t]
+            distance = self.distance(mean[:, :t], feature)  # [B, t]
             home = self.choose(distance, items[:, :t] > 0, label[:, :t], told)  # [B] in 0..t
             at = (rows, home)
             n = items[at] + 1
@@ -204,7 +218,3 @@ class OnlineIMP(nn.Module):
             label[at] = torch.maximum(label[at], told)
             homes[:, t], labels[:, t] = home, label[at]
         return homes, labels
-
-
-def _squared_distance(mean: Float[Tensor, "B N D"], feature: Float[Tensor, "B D"]) -> Float[Tensor, "B N"]:
-    return (mean - feature[:, None]).square().sum(-1)

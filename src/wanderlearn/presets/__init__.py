@@ -14,8 +14,8 @@
 
 The methods are all of the paper's tables, with the authors' settings, but for a budget that suits a computer
 without a graphics card, and Wayfarer, which is ours. On Omniglot that takes more than a budget: the encoder
-comes pretrained for cosines, so it has no last ReLU, and Online ProtoNet and Online MatchingNet compare by
-cosine.
+comes pretrained for cosines, so it has no last ReLU, and Online ProtoNet, Online MatchingNet and Online IMP
+compare by cosine.
 """
 
 from wanderlearn.presets.ablations import ABLATION_PRESETS, ablation_preset
