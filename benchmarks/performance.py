@@ -75,6 +75,11 @@ def _overview(bench: dict[str, dict[str, Any]]) -> str:
         ["exponent of a meeting's cost in classes", step["growth_exponent"], "about 1 or less"],
         ["an agent's look and tell over encoder, 50 classes", agent["meeting_over_encoder"], "1.5 or less"],
         ["... over its encoder with folded weights", agent["meeting_over_frozen_encoder"], ""],
+        *(
+            [["... of a Wayfarer, 50 classes", agent["wayfarer"]["meeting_over_encoder"], "2 or less"]]
+            if "wayfarer" in agent  # a result may be older
+            else []
+        ),
         ["... at 100,000 classes, milliseconds", agent["ms_at_100000_classes"], "20 or less"],
         ["... without a label", agent["unlabelled_ms_at_100000_classes"], ""],
     ]
