@@ -70,12 +70,11 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         features = FeaturesConfig(steps=150, copies=1, lr=1e-2, weight_decay=shared.weight_decay)
     train = replace(
         shared,
-        # After so many steps all together validation gained nothing more. MatchingNet and IMP do not compare
-        # as the encoder was pretrained to, and IMP's clusters open by the threshold of its novelty: only the
-        # encoder can bring a class within it.
-        steps=400 if method in ("matchingnet", "imp") else 200,
+        # After so many steps all together validation gained nothing more. MatchingNet does not compare as the
+        # encoder was pretrained to.
+        steps=400 if method == "matchingnet" else 200,
         batch_size=8,
-        lr=3e-4 if method == "imp" else 1e-4,
+        lr=1e-4,
         schedule="cosine",
         validate_every=200,
         encoder_lr=0.1 if method == "dnc" else 1.0,  # by the paper
