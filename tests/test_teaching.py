@@ -118,6 +118,21 @@ def test_an_encoder_that_is_given_goes_on_only_with_a_teacher(teacher: Path, tmp
     assert first["taught"]["accuracy"] > 0.5
 
 
+def test_the_time_of_a_teacher_counts_once(teacher: Path, tmp_path: Path) -> None:
+    how = PretrainConfig(epochs=1, batch_size=24, teacher=str(teacher))
+    preset = tiny_preset(PROTONET, pretrain=how, steps=1)
+    once = run(preset, tmp_path / "once")
+    given = tmp_path / "once" / "pretrained" / "model.safetensors"
+    twice = train(preset, tmp_path / "twice", encoder=given, pictures=pictures)
+    its_own = about_model(teacher / "pretrained" / "model.safetensors")["seconds"]
+    before = about_model(given)["seconds"]
+    assert before > its_own
+    second = about_model(tmp_path / "twice" / "pretrained" / "model.safetensors")["seconds"]
+    assert before < second < before + its_own
+    assert once.seconds > before
+    assert twice.seconds > second
+
+
 def test_a_teacher_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     how = PretrainConfig(epochs=1, batch_size=24, teacher=str(tmp_path / "nobody"))
     with pytest.raises(WanderError, match="no run folder"):

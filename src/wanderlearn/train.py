@@ -120,6 +120,8 @@ def train(
         "roaming": to_json(preset.roaming),
         "seed": config.seed,
     }
+    if teacher is not None:
+        about["teacher"] = digest_of(teacher)
     with ExitStack() as stack:
         opened = open_run(
             run_dir,
@@ -198,7 +200,8 @@ class _Training:
         if restored is not None:
             return restored
         before = 0.0 if encoder is None else take_encoder(encoder, self.model)
-        before += 0.0 if teacher is None else float(about_model(teacher).get("seconds") or 0.0)
+        if teacher is not None and not _taught_by(encoder, teacher):
+            before += float(about_model(teacher).get("seconds") or 0.0)
         first = Progress(self._following(None), total_seconds=before)
         return self.run.save(self.model, first, {}), {}
 
@@ -377,6 +380,11 @@ class _Clock:
             seconds=self.before.seconds + passed,
             total_seconds=self.before.total_seconds + passed,
         )
+
+
+def _taught_by(encoder: Path | None, teacher: Path) -> bool:
+    """Whether an encoder has learned from this teacher before, so that the teacher's time is in its own."""
+    return encoder is not None and about_model(encoder).get("teacher") == digest_of(teacher)
 
 
 def _is_stale(progress: Progress, config: TrainConfig) -> bool:
