@@ -26,6 +26,7 @@ from torch import Tensor
 
 from wanderlearn.checkpoint import Progress, Run, open_run
 from wanderlearn.checkpoint import Stage as StageName
+from wanderlearn.clock import Clock
 from wanderlearn.configs import to_json
 from wanderlearn.curves import Curves
 from wanderlearn.distributed import launched, restarted
@@ -221,7 +222,7 @@ class _Training:
         """Whether somebody asked this process to stop, or (as all agreed at the last step) any of them."""
         return self.interrupt.asked if self.group.size == 1 else self._all_stop
 
-    def _now(self, clock: "_Clock", progress: Progress) -> Progress:
+    def _now(self, clock: Clock, progress: Progress) -> Progress:
         """The time by the first process's clock, and whether any is asked to stop: all go by the same."""
         passed, asked = self.group.numbers(
             clock.passed() if self.group.first else 0.0, float(self.interrupt.asked)
@@ -268,7 +269,7 @@ class _Training:
         optimiser = Optimiser(tensors, config, backward)
         self._restore(optimiser, tensors, beside)
         self.model.train()
-        clock = _Clock(progress)
+        clock = Clock(progress)
         done = False
         seconds_left = 60 * minutes if minutes else None
         with bar(stage.name, stage.steps or seconds_left, shown=self.group.first) as shown:
@@ -362,23 +363,6 @@ class _Training:
             f"Step {step + 1} of stage {stage}: {what}. The step was not taken. The last good checkpoint is "
             f"{self.run.last}. Start a new run with a lower learning rate (--train.lr) or a lower cap on the "
             "gradient (--train.clip)."
-        )
-
-
-class _Clock:
-    """Counts the seconds of a stage, from what earlier processes had spent."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.before, self.start = progress, time.monotonic()
-
-    def passed(self) -> float:
-        return time.monotonic() - self.start
-
-    def at(self, progress: Progress, passed: float) -> Progress:
-        return replace(
-            progress,
-            seconds=self.before.seconds + passed,
-            total_seconds=self.before.total_seconds + passed,
         )
 
 
