@@ -9,12 +9,13 @@ or has not been run says so.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import chdir
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from wanderlearn.configs import differences, from_json, to_json
 from wanderlearn.errors import WanderError
-from wanderlearn.files import writing
+from wanderlearn.files import digest_of, writing
 from wanderlearn.paper import LEARNERS, METHOD_NAMES, SETTINGS, TABLES, Setting
 from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS, Preset
 from wanderlearn.report.ablations import read_ablation_tables
@@ -23,6 +24,7 @@ from wanderlearn.report.methods import WORDS, MethodTable, Ours, read_method_tab
 from wanderlearn.report.pairs import pairs_markdown
 from wanderlearn.report.parts import parts_markdown
 from wanderlearn.results import load_results, markdown_table
+from wanderlearn.shipped import find_encoder
 
 ROOT = Path(__file__).parents[1]
 RESULTS, DOCUMENT = ROOT / "results", ROOT / "REPRODUCIBILITY.md"
@@ -54,9 +56,9 @@ HOW: Final = """## How to repeat it
 ```
 pip install -e .
 wander data get omniglot                     # or --from DIR with the two published zips
-wander train cpm-omniglot                    # any training command of the tables
+wander train cpm-omniglot --encoder omniglot # any training command of the tables
 wander evaluate runs/cpm-omniglot --json results/cpm-omniglot.json
-wander train cpm-omniglot --train.seed 1 --name cpm-omniglot-seed1
+wander train cpm-omniglot --encoder omniglot --train.seed 1 --name cpm-omniglot-seed1
 wander evaluate runs/cpm-omniglot-seed1 --json results/cpm-omniglot-seed1.json
 wander table omniglot                        # also with --forgetting and --ablations
 python benchmarks/reproducibility.py         # writes this page again
@@ -64,7 +66,8 @@ python benchmarks/reproducibility.py         # writes this page again
 
 Test sequences are a function of world, split, seed and number: the same digest of the manifest is the same \
 sequences. A run whose budget is in steps is a function of its settings and seed, to the bit on one thread; \
-a budget in minutes gets as far as the machine does."""
+a budget in minutes gets as far as the machine does. The encoder `omniglot` comes with the package, and \
+`python benchmarks/omniglot_encoders.py` makes it again; without `--encoder` one is pretrained by names."""
 
 
 def document(results: Path = RESULTS) -> str:
@@ -145,7 +148,7 @@ def _table(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:
             row: list[object] = [words, WORDS[setting], *([f"{printed:.2f}"] if printed is not None else [])]
             row += [_ap(ours), _interval(ours, printed), *([seeds_of(ours)] if seeds else [])]
             config = ((found.get(f"{name}.json") or {}).get("train") or {}).get("config")
-            from_package = " --encoder omniglot" if "encoder" in (config or {}) else ""
+            from_package = " --encoder omniglot" if (config or {}).get("encoder") == _shipped() else ""
             row += [ours and ours.recipe, f"`wander train {name}{from_package}`", _seconds(ours)]
             row += [_commit(ours), *(_short(ours, key) for key in ("manifest_sha256", "weights_sha256"))]
             rows.append([*row, _note(table, learner, setting, printed, config)])
@@ -213,6 +216,12 @@ def _commit(ours: Ours | None) -> str | None:
     return f"`{digest[:12]}{plus}{dirty}`"
 
 
+@cache
+def _shipped() -> str:
+    """The digest of the encoder for Omniglot that comes with the package."""
+    return digest_of(find_encoder("omniglot"))
+
+
 def _short(ours: Ours | None, key: str) -> str | None:
     digest = None if ours is None else getattr(ours, key)
     return digest and f"`{digest[:12]}`"
@@ -235,6 +244,8 @@ def _note(
         notes.append(f"on {ours.sequences:,} test sequences, not {PAPER_SEQUENCES:,}")
     if ours.commit is not None and "+dirty" in ours.commit:
         notes.append("made from a working copy that differed from its commit")
+    if config is not None and config.get("encoder", _shipped()) != _shipped():
+        notes.append("started with an earlier encoder than the package has now")
     if config is not None and (other := list(changed(config, PRESETS[name]))):
         more = f" and {len(other) - SHOWN_CHANGES} more" if len(other) > SHOWN_CHANGES else ""
         notes.append(f"the preset's settings are others now: {', '.join(other[:SHOWN_CHANGES])}{more}")
