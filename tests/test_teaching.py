@@ -8,13 +8,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from tests.distributed.threads import together
 from tests.test_training import interrupt, stop_after
 from tests.tiny_runs import PROTONET, log_of, pictures, run, tiny_preset, weights_of
 from tests.tiny_world import tiny_pictures
 from wanderlearn.distributed.compute import Compute
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.encoders import Conv4, Conv4Config
-from wanderlearn.model import about_model
+from wanderlearn.model import ModelConfig, about_model, build, save_model
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.singles import SinglePictures
 from wanderlearn.teaching import CROPS, Lessons, class_means
@@ -55,6 +56,16 @@ def test_lessons_are_what_the_teacher_says_of_whole_pictures(mirror: bool) -> No
     kinds, rows = (np.array(some) for some in zip(*asked, strict=True))
     expected = torch.stack([(sharpness * known @ said[one]).softmax(-1) for one in asked])
     torch.testing.assert_close(lessons.of(rows, kinds), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_lessons_of_a_group_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wanderlearn.teaching.AT_ONCE", 5)  # three pieces
+    data, teacher = SinglePictures(PICTURES, RoamingConfig(), 0, 4, mirror=True), encoder()
+    alone = Lessons(teacher, data, 7.0, Compute())
+    for size in (2, 4):  # in the second somebody has nothing to do
+        for found in together(size, lambda group: Lessons(teacher, data, 7.0, Compute(group=group))):
+            torch.testing.assert_close(found.said, alone.said)
+            torch.testing.assert_close(found.known, alone.known)
 
 
 def test_class_means_leave_the_encoder_as_it_was() -> None:
@@ -138,3 +149,11 @@ def test_a_teacher_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(WanderError, match="no run folder"):
         run(tiny_preset(PROTONET, pretrain=how), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_teacher_of_other_pictures_is_an_error(tmp_path: Path) -> None:
+    other = ModelConfig(Conv4Config(in_channels=3, channels=8), replace(PROTONET, features=8))
+    save_model(tmp_path / "other.safetensors", build(other), {})
+    how = PretrainConfig(epochs=1, batch_size=24, teacher=str(tmp_path / "other.safetensors"))
+    with pytest.raises(WanderError, match="28 x 28 in 3 channels, but these are of 28 x 28 in 1 channel"):
+        run(tiny_preset(PROTONET, pretrain=how), tmp_path / "run")

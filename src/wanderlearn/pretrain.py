@@ -52,7 +52,8 @@ class PretrainConfig:
     sharpness: float = 16.0
     """What the teacher's cosines are multiplied with before the softmax."""
     margin: float = 0.1
-    """What is taken off the right class's cosine, so that it has to be right by more than a hair."""
+    """What is taken off the right class's cosine, so that it has to be right by more than a hair (not with a
+    teacher)."""
     lr: float = 3e-3
     """Learning rate at the start."""
     classifier_lr: float = 1e-2
@@ -127,7 +128,7 @@ class Pretraining:
         begun: bool = False,
     ) -> None:
         """`begun`: the encoder knows something already, so the classifier begins with what it knows."""
-        self.encoder, self.config, self.begun = model.encoder, config, begun
+        self.model, self.encoder, self.config, self.begun = model, model.encoder, config, begun
         self.compute = compute or Compute()
         self.share = self.compute.group.share(config.batch_size)
         if config.batch_size < self.compute.group.size:
@@ -140,8 +141,7 @@ class Pretraining:
             raise WanderError("Only single pictures have a teacher, frames of rooms have none.")
         self.steps = config.steps(self.data.count)
         features = model.config.encoder.feature_dim
-        margin = 0.0 if config.teacher else config.margin  # what is to be imitated has no right answer
-        self.classifier = CosineClassifier(features, self.data.classes, config.scale, margin)
+        self.classifier = CosineClassifier(features, self.data.classes, config.scale, config.margin)
         self.classifier.to(self.compute.device)
 
     @cached_property
@@ -150,8 +150,14 @@ class Pretraining:
         if not self.config.teacher:
             return None
         assert isinstance(self.data, SinglePictures)
-        teacher = load_model(find_encoder(self.config.teacher)).encoder
-        return Lessons(teacher, self.data, self.config.sharpness, self.compute)
+        path = find_encoder(self.config.teacher)
+        teacher = load_model(path)
+        if (theirs := _sees(teacher)) != (ours := _sees(self.model)):
+            raise WanderError(
+                f"The teacher in {path} looks at pictures of {theirs}, but these are of {ours}. "
+                "Take one that was trained on such pictures."
+            )
+        return Lessons(teacher.encoder, self.data, self.config.sharpness, self.compute)
 
     def tensors(self) -> list[Trained]:
         """What is trained."""
@@ -177,3 +183,10 @@ class Pretraining:
             assert isinstance(self.data, SinglePictures)
             loss = F.cross_entropy(scores, lessons.of(*self.data.drawn(step, self.share)))
         return {"loss": compute.whole(loss * part), "accuracy": compute.whole(accuracy * part)}
+
+
+def _sees(model: Model) -> str:
+    """The pictures an encoder looks at, in words."""
+    config = model.config.encoder
+    size, channels = getattr(config, "image_size", 1), getattr(config, "in_channels", config.feature_dim)
+    return f"{size} x {size} in {channels} channel{'s' * (channels > 1)}"

@@ -51,6 +51,8 @@ def test_frame_and_mask_are_mirrored_together() -> None:
 def test_bending_is_for_drawings() -> None:
     with pytest.raises(WanderError, match="warp"):
         singles_of(WORLD, 0, 4, warp=1.0)
+    with pytest.raises(WanderError, match="flip"):
+        singles_of(WORLD, 0, 4, mirror=True)
     with pytest.raises(WanderError, match="batch-size"):
         singles_of(WORLD, 0, 10**4)
 

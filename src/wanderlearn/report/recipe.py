@@ -11,14 +11,16 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
 
     >>> recipe({"pretrain": {"epochs": 45}, "features": {"steps": 1500}, "train": {"minutes": 60.0}})
     '45 epochs of pretraining, 1,500 steps on features, 60 minutes on sequences'
+    >>> recipe({"encoder": "ab12", "teacher": "cd", "pretrain": {"epochs": 16}, "train": {"steps": 1}})
+    'encoder of the weights ab12, 16 epochs of pretraining by a teacher, 1 steps on sequences'
     """
     if config is None or not isinstance(config.get("train"), Mapping):
         return None
     parts = []
     if "encoder" in config:  # the digest of the weights it was taken from
         parts.append(f"encoder of the weights {str(config['encoder'])[:12]}")
-    elif before := _budget(config.get("pretrain"), "epochs"):
-        parts.append(f"{before} of pretraining")
+    if before := _budget(config.get("pretrain"), "epochs"):
+        parts.append(f"{before} of pretraining" + " by a teacher" * ("teacher" in config))
     if between := _budget(config.get("features"), "steps"):
         parts.append(f"{between} on features")
     parts.append(f"{_budget(config['train'], 'steps') or 'no time'} on sequences")
