@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -45,6 +46,12 @@ def test_features_are_the_encoders_own_of_differently_hidden_copies() -> None:
         expected = model.eval().encoder(images)
     for copy in kept_features(model, plain, copies=2, seed=0).unbind(1):
         torch.testing.assert_close(copy, expected)
+    # Nor where the world crops in training, but the stage does not want that.
+    moved = world(WITH_FEATURES, occlusion=0.0)
+    torch.testing.assert_close(kept_features(model, moved, copies=1, seed=0, crop=False)[:, 0], expected)
+    assert not torch.allclose(kept_features(model, moved, copies=1, seed=0)[:, 0], expected)
+    stage = FeatureTraining(model, moved, FeaturesConfig(steps=1, copies=1, crop=False), 0, 1.0)
+    torch.testing.assert_close(stage.features[:, 0], expected)
 
 
 def test_a_step_is_the_loss_of_the_sequences_on_their_features() -> None:
@@ -149,3 +156,29 @@ def test_an_encoder_that_does_not_fit_is_a_sentence(tmp_path: Path) -> None:
         find_weights(str(tmp_path / "empty"))
     with pytest.raises(WanderError, match=r"features.copies must be at least 1"):
         FeaturesConfig(copies=0)
+
+
+def test_mirrored_pictures_are_met_as_other_classes() -> None:
+    model = build(tiny_model()).eval()
+    plain = world(WITH_FEATURES, crop="none", occlusion=0.0)
+    config = FeaturesConfig(steps=1, copies=1, batch_size=8, mirror=True)
+    stage = FeatureTraining(model, plain, config, 0, novelty_weight=1.0)
+    images = torch.from_numpy(plain.pictures.images).float() / 127.5 - 1
+    with torch.no_grad():
+        expected = model.encoder(torch.cat([images, images.flip(3)]))
+    torch.testing.assert_close(stage.features[:, 0], expected)
+    met, real = stage.world.pictures, plain.pictures
+    assert met.classes == 2 * real.classes
+    assert met.family.tolist() == [*real.family, *real.family]
+    assert met.class_of[len(real.class_of) :].tolist() == (real.class_of + real.classes).tolist()
+    seen = np.concatenate([stage.world.meetings(0, i).picture for i in range(8)])
+    assert (seen < len(real.class_of)).any()
+    assert (seen >= len(real.class_of)).any()
+    assert torch.isfinite(stage.losses(0)["loss"])
+
+
+def test_what_has_no_mirror_image_is_not_mirrored() -> None:
+    vectors = replace(pictures("train"), images=pictures("train").images.astype(np.float32))
+    made_of_vectors = Roaming(vectors, world(WITH_FEATURES).config)
+    with pytest.raises(WanderError, match="leave --features.mirror off"):
+        FeatureTraining(build(tiny_model()), made_of_vectors, FeaturesConfig(mirror=True), 0, 1.0)

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.test_training import interrupt, stop_after
-from tests.tiny_runs import PROTONET, log_of, pictures, run, tiny_preset, weights_of
+from tests.tiny_runs import PROTONET, log_of, pictures, run, tiny_model, tiny_preset, weights_of
 from tests.tiny_world import tiny_pictures
 from wanderlearn.errors import WanderError
 from wanderlearn.model import build, load_model
 from wanderlearn.pictures.warp import DRAWS, warped
-from wanderlearn.pretrain import CosineClassifier, PretrainConfig
+from wanderlearn.pretrain import CosineClassifier, PretrainConfig, Pretraining
 from wanderlearn.singles import SinglePictures
-from wanderlearn.worlds import RoamingConfig
+from wanderlearn.worlds import Roaming, RoamingConfig
 
 PICTURES = tiny_pictures(families=3, classes_per_family=2, per_class=5, channels=2)  # 30 pictures
 
@@ -61,6 +61,18 @@ def test_an_epoch_shows_every_picture_once_and_the_next_in_another_order() -> No
         assert torch.equal(same.sum(0), torch.ones(30, dtype=torch.long))
         orders.append(same.long().argmax(1))
     assert not torch.equal(orders[0], orders[1])
+
+
+def test_without_a_crop_pictures_are_where_a_test_shows_them() -> None:
+    config = PretrainConfig(epochs=1.0, batch_size=10, crop=False)
+    process = RoamingConfig(environments=1, classes=3, length=6, per_class=2, occlusion=0.0)
+    world = Roaming(PICTURES, process)
+    data = Pretraining(build(tiny_model()), world, config, 0).data
+    assert isinstance(data, SinglePictures)
+    original = torch.from_numpy(PICTURES.images).float() / 127.5 - 1
+    shown = torch.cat([data.batch(n)[0] for n in range(3)])
+    same = (shown[:, None] - original[None]).abs().amax((2, 3, 4)) < 1e-6  # [30, 30]
+    assert torch.equal(same.sum(0), torch.ones(30, dtype=torch.long))
 
 
 def test_batches_depend_on_seed_and_step_alone() -> None:

@@ -22,6 +22,7 @@ from wanderlearn.learners.double import Double
 from wanderlearn.loss import Loss, no_loss, sequence_loss
 from wanderlearn.model import Model
 from wanderlearn.optimiser import Trained, trained
+from wanderlearn.pictures.mirrored import with_mirrored
 from wanderlearn.progress import bar
 from wanderlearn.schedule import Schedule
 from wanderlearn.singles import singles_of
@@ -46,6 +47,10 @@ class FeaturesConfig:
     """Budget of wall-clock minutes; the learning rate follows it."""
     copies: int = 4
     """Features kept of every picture, each of another crop and another hidden part."""
+    crop: bool = True
+    """Crop them at random, where the world does so in training; otherwise they are seen as in a test."""
+    mirror: bool = False
+    """Meet mirrored pictures, too, as classes of their own: for characters."""
     batch_size: int = 16
     """Sequences per step."""
     grow: int = 0
@@ -90,7 +95,8 @@ class FeatureTraining:
         novelty_weight: float,
         compute: Compute | None = None,
     ) -> None:
-        self.model, self.world, self.config, self.seed = model, world, config, seed
+        self.model, self.config, self.seed = model, config, seed
+        self.world = _mirrored(world) if config.mirror else world
         self.steps, self.novelty_weight = config.steps, novelty_weight
         self.compute = compute or Compute()
         self.share = self.compute.group.share(config.batch_size)
@@ -99,7 +105,8 @@ class FeatureTraining:
     def features(self) -> Float[Tensor, "N copies D"]:
         """What is kept. Computed in the first step, so that the stage's clock counts it."""
         model = picture_half(self.model)
-        return kept_features(model, self.world, self.config.copies, self.seed, self.compute)
+        config = self.config
+        return kept_features(model, self.world, config.copies, self.seed, self.compute, crop=config.crop)
 
     @cached_property
     def backgrounds(self) -> KeptBackgrounds | None:
@@ -162,15 +169,30 @@ class FeatureTraining:
         return no_loss(next(parameters), self.novelty_weight, self.compute)
 
 
+def _mirrored(world: World) -> World:
+    if isinstance(world, Roaming) and world.backgrounds is None and world.pictures.images.dtype == np.uint8:
+        return Roaming(with_mirrored(world.pictures), world.config)
+    raise WanderError(
+        "Only pictures can be mirrored to be others, not vectors, things in rooms or pictures with something "
+        "behind them: leave --features.mirror off."
+    )
+
+
 def kept_features(
-    model: Model, world: World, copies: int, seed: int, compute: Compute | None = None
+    model: Model,
+    world: World,
+    copies: int,
+    seed: int,
+    compute: Compute | None = None,
+    *,
+    crop: bool = True,
 ) -> Float[Tensor, "N copies D"]:
     """Features of all pictures of a world, in so many copies, by the encoder as it is in evaluation.
 
     The processes of a group share the work, by whole pieces: so no feature depends on how many they are.
     """
     compute, count = compute or Compute(), len(world.pictures.class_of)
-    data = singles_of(world, seed, batch_size=1)
+    data = singles_of(world, seed, batch_size=1, crop=crop)
     was_training, pieces = model.encoder.training, range(0, count, PICTURES_AT_ONCE)
     mine = [pieces[n] for n in compute.group.share(len(pieces))]
     width = model.config.encoder.feature_dim

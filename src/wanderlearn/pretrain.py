@@ -46,6 +46,8 @@ class PretrainConfig:
     """Mirror half of the pictures, left to right: for natural ones, not for characters."""
     mirror: bool = False
     """Mirror half of the pictures, and take the mirrored for classes of their own: for characters."""
+    crop: bool = True
+    """Crop pictures at random, where the world does so in training; otherwise they are seen as in a test."""
     teacher: str = ""
     """Learn from the encoder of these weights what every picture may be taken for, instead of its name alone:
     a run folder, a file of weights, or one that comes with the package. Its time counts, too."""
@@ -136,7 +138,9 @@ class Pretraining:
                 f"Pretraining has {config.batch_size} pictures per step for {self.compute.group.size} "
                 "processes: start fewer of them, or raise --pretrain.batch-size."
             )
-        self.data = singles_of(world, seed, config.batch_size, config.warp, config.flip, config.mirror)
+        self.data = singles_of(
+            world, seed, config.batch_size, config.warp, config.flip, config.mirror, config.crop
+        )
         if config.teacher and not isinstance(self.data, SinglePictures):
             raise WanderError("Only single pictures have a teacher, frames of rooms have none.")
         self.steps = config.steps(self.data.count)

@@ -1,5 +1,6 @@
 """Single pictures of a world, each cropped and partly hidden in its own way: what pretraining shows."""
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -52,16 +53,20 @@ def singles_of(
     warp: float = 0.0,
     flip: bool = False,
     mirror: bool = False,
+    crop: bool = True,
 ) -> Singles:
-    """The single things of a world."""
+    """The single things of a world; with `crop` as its training sequences are cropped."""
     if isinstance(world, Roaming):
-        return SinglePictures(world.pictures, world.config, seed, batch_size, warp, flip, mirror)
+        config = world.config if crop else replace(world.config, crop="none")
+        return SinglePictures(world.pictures, config, seed, batch_size, warp, flip, mirror)
     from wanderlearn.rooms.singles import SingleFrames
     from wanderlearn.rooms.world import Rooms
 
     assert isinstance(world, Rooms)
     if warp:
         raise WanderError("Frames of rooms are not bent in pretraining: leave --pretrain.warp at 0.")
+    if not crop:
+        raise WanderError("Frames of rooms are always cropped in training: leave `crop` on.")
     if mirror:
         raise WanderError("Mirrored things are the same things: take --pretrain.flip, not --pretrain.mirror.")
     return SingleFrames(world, seed, batch_size, flip)

@@ -367,8 +367,9 @@ class _Training:
 
 
 def _taught_by(encoder: Path | None, teacher: Path) -> bool:
-    """Whether an encoder has learned from this teacher before, so that the teacher's time is in its own."""
-    return encoder is not None and about_model(encoder).get("teacher") == digest_of(teacher)
+    """Whether the teacher's time is in an encoder's own: it has learned from it before, or is the same."""
+    told = digest_of(teacher)
+    return encoder is not None and told in (about_model(encoder).get("teacher"), digest_of(encoder))
 
 
 def _is_stale(progress: Progress, config: TrainConfig) -> bool:

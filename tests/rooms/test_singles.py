@@ -53,6 +53,8 @@ def test_bending_is_for_drawings() -> None:
         singles_of(WORLD, 0, 4, warp=1.0)
     with pytest.raises(WanderError, match="flip"):
         singles_of(WORLD, 0, 4, mirror=True)
+    with pytest.raises(WanderError, match="always cropped"):
+        singles_of(WORLD, 0, 4, crop=False)
     with pytest.raises(WanderError, match="batch-size"):
         singles_of(WORLD, 0, 10**4)
 

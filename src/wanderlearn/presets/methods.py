@@ -59,24 +59,26 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         )
     # One encoder for all methods, pretrained by classification; then the learner alone on its features; then
     # everything together at a low rate. OML has nothing to train but the encoder.
-    # With more steps on features than these, what uses context learns the training classes by heart.
+    # The last stage of the encoder and that on features see pictures where a test shows them. What uses
+    # context would learn the training classes by heart in so many steps, were there not the mirrored, too.
     contextual = method in ("cpm", "wayfarer")
     features: FeaturesConfig | None = FeaturesConfig(
-        steps=1500 if contextual else 2000, weight_decay=shared.weight_decay
+        steps=2000, copies=2, crop=False, mirror=True, weight_decay=shared.weight_decay
     )
     if by_gradient:
         features = None
     elif method in FEW_NUMBERS:
-        features = FeaturesConfig(steps=150, copies=1, lr=1e-2, weight_decay=shared.weight_decay)
+        features = FeaturesConfig(steps=150, copies=1, crop=False, lr=1e-2, weight_decay=shared.weight_decay)
     train = replace(
         shared,
         # After so many steps all together validation gained nothing more. MatchingNet does not compare as the
         # encoder was pretrained to.
-        steps=400 if method == "matchingnet" else 200,
+        steps=400 if method == "matchingnet" else 100 if contextual else 200,
         batch_size=8,
         lr=1e-4,
         schedule="cosine",
         validate_every=200,
+        validate_sequences=240,
         encoder_lr=0.1 if method == "dnc" else 1.0,  # by the paper
     )
     plain = _model(method, momentum=0.01)

@@ -27,8 +27,11 @@ def _method_preset(method: Method, semi: bool) -> Preset:
         roaming=RoamingConfig(semi=semi, crop="none", occlusion=0.0),
         model=ModelConfig(encoder, learner),
         pretrain=PretrainConfig(minutes=6.0, batch_size=128, warmup=50),
-        features=base.features and replace(base.features, steps=None, minutes=2.0, copies=1, batch_size=8),
-        train=replace(base.train, steps=None, minutes=2.0, batch_size=4, validate_every=25),
+        features=base.features
+        and replace(base.features, steps=None, minutes=2.0, copies=1, batch_size=8, crop=True, mirror=False),
+        train=replace(
+            base.train, steps=None, minutes=2.0, batch_size=4, validate_every=25, validate_sequences=120
+        ),
     )
 
 
