@@ -142,6 +142,11 @@ def test_the_time_of_a_teacher_counts_once(teacher: Path, tmp_path: Path) -> Non
     assert before < second < before + its_own
     assert once.seconds > before
     assert twice.seconds > second
+    # Nor does it count twice for who is its own teacher.
+    itself = teacher / "pretrained" / "model.safetensors"
+    train(preset, tmp_path / "self", encoder=itself, pictures=pictures)
+    alone = about_model(tmp_path / "self" / "pretrained" / "model.safetensors")["seconds"]
+    assert its_own < alone < 2 * its_own
 
 
 def test_a_teacher_that_is_not_there_is_an_error(tmp_path: Path) -> None:

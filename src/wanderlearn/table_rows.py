@@ -5,15 +5,17 @@ Whatever was interrupted goes on where it was.
 
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
 from wanderlearn.answers import compare, read_answers
 from wanderlearn.errors import WanderError
 from wanderlearn.files import write_json
+from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.results import commit, read_result
 
-__all__ = ["compared", "pages", "pretrained", "tested", "trained", "wander"]
+__all__ = ["compared", "going_on", "pages", "pretrained", "tested", "trained", "wander"]
 
 WANDER: Final = (sys.executable, "-c", "from wanderlearn.cli import main; main()")
 
@@ -36,6 +38,18 @@ def pretrained(preset: str, run: Path, *options: str) -> Path:
         no_more += ["--train.minutes", "None", "--train.steps", "1"]
         trained(preset, run, *options, *no_more)
     return run
+
+
+def going_on(encoder: Path, teacher: Path, how: PretrainConfig) -> list[str]:
+    """The words of a command with which an encoder goes on learning from a teacher in that way."""
+    words = ["--encoder", str(encoder), "--pretrain.teacher", str(teacher)]
+    for field in fields(how):
+        name, value = field.name.replace("_", "-"), getattr(how, field.name)
+        if isinstance(value, bool):
+            words.append(f"--pretrain.{name}" if value else f"--pretrain.no-{name}")
+        elif field.name != "teacher":
+            words += [f"--pretrain.{name}", str(value)]
+    return words
 
 
 def tested(run: Path, result: Path, *options: str) -> None:

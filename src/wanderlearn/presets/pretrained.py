@@ -20,8 +20,10 @@ from wanderlearn.pretrain import PretrainConfig
 __all__ = [
     "BY_GRADIENT",
     "FEW_NUMBERS",
+    "OMNIGLOT_FINISH",
     "OMNIGLOT_PRETRAINING",
     "OMNIGLOT_TEACHER",
+    "OMNIGLOT_TEACHER_FINISH",
     "OMNIGLOT_TEACHING",
     "OMNIGLOT_TEMPERATURE",
     "PLAIN",
@@ -43,14 +45,14 @@ PLAIN: Final[dict[Method, LearnerConfig]] = {
 FEW_NUMBERS: Final = ("protonet", "matchingnet", "imp")  # they have only thresholds to learn
 BY_GRADIENT: Final = ("oml-u", "oml-u-plus")  # they have nothing to learn on kept features
 OMNIGLOT_PRETRAINING: Final = PretrainConfig(epochs=80.0, turn=0.06, lr=2e-3, classifier_lr=6e-3, warmup=100)
-"""How the encoder `omniglot` of the package was made, by names.
+"""How the encoder `omniglot` of the package began, by names.
 
 In 30 epochs from a turn of 0.1 the loss stood still until the rate had fallen to a third, and then fell to
 the end: this is longer, and spends more of it at such rates. Its loss is lower, but on classes it has never
 seen it is no better: what it lacks now is not more of the same.
 """
 OMNIGLOT_TEACHER: Final = replace(OMNIGLOT_PRETRAINING, epochs=16.0, warp=1.0, mirror=True)
-"""How its teacher was made, `omniglot-resnet` of the package: by names, of bent and mirrored pictures too."""
+"""How its teacher began, `omniglot-resnet` of the package: by names, of bent and mirrored pictures too."""
 OMNIGLOT_TEACHING: Final = PretrainConfig(
     epochs=16.0,
     turn=0.015,
@@ -61,7 +63,12 @@ OMNIGLOT_TEACHING: Final = PretrainConfig(
     mirror=True,
     teacher="omniglot-resnet",
 )
-"""How it then went on, with its teacher (`benchmarks/omniglot_encoders.py` does all three)."""
+"""How it then went on, with its teacher."""
+OMNIGLOT_FINISH: Final = replace(OMNIGLOT_TEACHING, epochs=18.0, crop=False)
+"""How it was finished: pictures are where a test shows them. As long again with the crop gained less."""
+OMNIGLOT_TEACHER_FINISH: Final = replace(OMNIGLOT_FINISH, epochs=5.0, turn=0.01, lr=3e-4)
+"""How its teacher was finished: its own teacher, who sees pictures whole where it has to guess
+(`benchmarks/omniglot_encoders.py` does all five)."""
 OMNIGLOT_TEMPERATURE: Final = 20.0
 """Where CPM's starts there, as in pretraining. From 10, where names stay doubtful, it hardly moves."""
 
