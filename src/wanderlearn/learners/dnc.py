@@ -30,6 +30,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from wanderlearn.learners.answer import Answers
+from wanderlearn.learners.look_up import begin_with_look_up
 from wanderlearn.learners.lstm import NUMBERED, answers_of, check_room, linear, one_late, told_before
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.recurrent import LayerNormLSTM, LSTMState
@@ -62,6 +63,8 @@ class DNCConfig:
     """Write heads."""
     slots: int = 50
     """The most classes a sequence may have: every slot has weights of its own."""
+    look_up: float = 0.0
+    """Begin as a table to look things up in, for features of this length (look_up.py); 0: at random."""
 
 
 class Cells(NamedTuple):
@@ -156,6 +159,8 @@ class DNC(nn.Module):
         self.free_list = FreeList(c.cells, c.writes)
         self.readout = linear(c.width, c.slots + 1)
         self.double()
+        if c.look_up:
+            begin_with_look_up(self, c.look_up)
 
     def begin(self, batch_size: int, slots: int) -> DNCState:
         """Blank cells, and no slot open. More `slots` than the config has are an error."""
