@@ -1,4 +1,4 @@
-"""A DNC that begins by knowing how to look things up, so that training need not find that out first.
+"""A DNC that begins by knowing how to look things up, so that training need not find out that it can.
 
 From random weights a DNC gets nowhere for hundreds of steps: content it cannot find again teaches nothing
 about how to write, and a query that finds nothing nothing about how to read. Here the same network, with
