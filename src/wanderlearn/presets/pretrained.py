@@ -65,7 +65,7 @@ OMNIGLOT_TEACHING: Final = PretrainConfig(
 )
 """How it then went on, with its teacher."""
 OMNIGLOT_FINISH: Final = replace(OMNIGLOT_TEACHING, epochs=18.0, crop=False)
-"""How it was finished: pictures are where a test shows them. As long again with the crop gained less."""
+"""How it was finished: pictures are where a test shows them. As long with a crop of one pixel gained less."""
 OMNIGLOT_TEACHER_FINISH: Final = replace(OMNIGLOT_FINISH, epochs=5.0, turn=0.01, lr=3e-4)
 """How its teacher was finished: its own teacher, who sees pictures whole where it has to guess
 (`benchmarks/omniglot_encoders.py` does all five)."""
