@@ -15,7 +15,7 @@ from tests.tiny_world import tiny_pictures
 from wanderlearn.distributed.compute import Compute
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.encoders import Conv4, Conv4Config
-from wanderlearn.model import ModelConfig, about_model, build, save_model
+from wanderlearn.model import ModelConfig, about_model, build, load_model, save_model
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.singles import SinglePictures
 from wanderlearn.teaching import CROPS, Lessons, class_means
@@ -130,12 +130,15 @@ def test_an_encoder_that_is_given_goes_on_only_with_a_teacher(teacher: Path, tmp
 
 
 def test_the_time_of_a_teacher_counts_once(teacher: Path, tmp_path: Path) -> None:
-    how = PretrainConfig(epochs=1, batch_size=24, teacher=str(teacher))
+    # A teacher who took far longer than anything here will.
+    itself, its_own = tmp_path / "slow.safetensors", 10_000.0
+    fast = teacher / "pretrained" / "model.safetensors"
+    save_model(itself, load_model(fast), about_model(fast) | {"seconds": its_own})
+    how = PretrainConfig(epochs=1, batch_size=24, teacher=str(itself))
     preset = tiny_preset(PROTONET, pretrain=how, steps=1)
     once = run(preset, tmp_path / "once")
     given = tmp_path / "once" / "pretrained" / "model.safetensors"
     twice = train(preset, tmp_path / "twice", encoder=given, pictures=pictures)
-    its_own = about_model(teacher / "pretrained" / "model.safetensors")["seconds"]
     before = about_model(given)["seconds"]
     assert before > its_own
     second = about_model(tmp_path / "twice" / "pretrained" / "model.safetensors")["seconds"]
@@ -143,7 +146,6 @@ def test_the_time_of_a_teacher_counts_once(teacher: Path, tmp_path: Path) -> Non
     assert once.seconds > before
     assert twice.seconds > second
     # Nor does it count twice for who is its own teacher.
-    itself = teacher / "pretrained" / "model.safetensors"
     train(preset, tmp_path / "self", encoder=itself, pictures=pictures)
     alone = about_model(tmp_path / "self" / "pretrained" / "model.safetensors")["seconds"]
     assert its_own < alone < 2 * its_own

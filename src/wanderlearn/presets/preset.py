@@ -65,6 +65,7 @@ class Preset:
         between = ""
         if self.features is not None and self.features.wanted:
             between = f"{_budget(self.features.minutes, self.features.steps, 'steps')} of features, "
+            between += "of mirrored pictures too, " * self.features.mirror
         return f"{before} of pretraining, {between}then {budget} of sequences"
 
 

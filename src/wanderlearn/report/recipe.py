@@ -13,6 +13,8 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     '45 epochs of pretraining, 1,500 steps on features, 60 minutes on sequences'
     >>> recipe({"encoder": "ab12", "teacher": "cd", "pretrain": {"epochs": 16}, "train": {"steps": 1}})
     'encoder of the weights ab12, 16 epochs of pretraining by a teacher, 1 steps on sequences'
+    >>> recipe({"features": {"steps": 9, "mirror": True}, "train": {"steps": 1}})
+    '9 steps on features, of mirrored pictures too, 1 steps on sequences'
     """
     if config is None or not isinstance(config.get("train"), Mapping):
         return None
@@ -22,7 +24,8 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     if before := _budget(config.get("pretrain"), "epochs"):
         parts.append(f"{before} of pretraining" + " by a teacher" * ("teacher" in config))
     if between := _budget(config.get("features"), "steps"):
-        parts.append(f"{between} on features")
+        mirrored = config["features"].get("mirror")
+        parts.append(f"{between} on features" + ", of mirrored pictures too" * bool(mirrored))
     parts.append(f"{_budget(config['train'], 'steps') or 'no time'} on sequences")
     return ", ".join(parts)
 
