@@ -1,6 +1,7 @@
 """The DNC baseline: addressing by hand and in numpy, fast path against steps, and whether memory is used."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -22,7 +23,11 @@ from wanderlearn.learners.recurrent import LSTMState
 from wanderlearn.worlds.sequence import UNLABELED
 
 SMALL = DNCConfig(features=6, units=8, cells=9, width=5, reads=2, writes=3, slots=7)
-CONFIGS = [SMALL, DNCConfig(features=6, units=8, cells=4, width=3, reads=1, writes=1, slots=5)]
+CONFIGS = [
+    SMALL,
+    DNCConfig(features=6, units=8, cells=4, width=3, reads=1, writes=1, slots=5),
+    replace(SMALL, writes_first=True, trace_writes=False),
+]
 U = UNLABELED
 CLASSES = 3  # of the recall task
 
@@ -103,22 +108,26 @@ def slow(learner: DNC, features: Tensor, given: Tensor, slots: int) -> Answers:
             write_query += (W["told_query.weight"] @ late + W["told_query.bias"]).reshape(write_query.shape)
             content += (W["told_content.weight"] @ late + W["told_content.bias"]).reshape(content.shape)
 
-            r = np.array([slow_found(read_query[k], sharp[k], M) for k in range(c.reads)])
-            logits = W["readout.weight"] @ sum(r[k] @ M for k in range(c.reads)) + W["readout.bias"]
+            for part in ("write", "read") if c.writes_first else ("read", "write"):
+                if part == "read":
+                    r = np.array([slow_found(read_query[k], sharp[k], M) for k in range(c.reads)])
+                    logits = W["readout.weight"] @ sum(r[k] @ M for k in range(c.reads)) + W["readout.bias"]
+                    continue
+                a = slow_free_cells(u, c.writes)
+                w = np.zeros((c.writes, c.cells))
+                for k in range(c.writes):
+                    by_content = slow_found(write_query[k], sharp[c.reads + k], M)
+                    w[k] = write[k] * (found[k] * by_content + (1 - found[k]) * a[k])
+                for n in range(c.cells):
+                    most = max(w[:, n])
+                    u[n] = u[n] + most - u[n] * most
+                    M[n] = M[n] * (1 - erase[n] * most) + sum(w[k, n] * content[k] for k in range(c.writes))
+            for n in range(c.cells):
+                u[n] *= math.prod(1 - free[k] * r[k, n] for k in range(c.reads))
             for slot in named:
                 scores[b, t, slot] = logits[slot]
             if named:
                 novelty[b, t] = logits[c.slots]
-
-            a = slow_free_cells(u, c.writes)
-            w = np.zeros((c.writes, c.cells))
-            for k in range(c.writes):
-                by_content = slow_found(write_query[k], sharp[c.reads + k], M)
-                w[k] = write[k] * (found[k] * by_content + (1 - found[k]) * a[k])
-            for n in range(c.cells):
-                most = max(w[:, n])
-                u[n] = (u[n] + most - u[n] * most) * math.prod(1 - free[k] * r[k, n] for k in range(c.reads))
-                M[n] = M[n] * (1 - erase[n] * most) + sum(w[k, n] * content[k] for k in range(c.writes))
             before = feature
     return Answers(torch.from_numpy(scores).float(), torch.from_numpy(novelty).float())
 
@@ -191,10 +200,14 @@ def test_gradients_of_whole_sequences_and_steps_agree(config: DNCConfig, labelle
         torch.testing.assert_close(whole[name], step, atol=1e-4 * max(scale, 1), rtol=1e-3)
 
 
-def test_gradients_through_the_memory_are_right() -> None:
+@pytest.mark.parametrize("writes_first", [False, True])
+def test_gradients_through_the_memory_are_right(writes_first: bool) -> None:
     """Against finite differences, in float64, with the order of the cells far from changing."""
     torch.manual_seed(0)
-    made = DNC(DNCConfig(features=3, units=4, cells=4, width=3, reads=2, writes=2, slots=3))
+    config = DNCConfig(
+        features=3, units=4, cells=4, width=3, reads=2, writes=2, slots=3, writes_first=writes_first
+    )
+    made = DNC(config)
     order = made.say(torch.randn(2, 4, dtype=torch.float64), torch.randn(2, 6, dtype=torch.float64))
     usage = torch.tensor([[0.2, 0.9, 0.5, 0.7], [0.6, 0.1, 0.3, 0.95]], dtype=torch.float64)
     parts = [torch.randn(2, 4, 3, dtype=torch.float64), usage, *order]

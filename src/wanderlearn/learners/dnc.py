@@ -10,11 +10,16 @@
     M     = M (1 - e max w) + sum over write heads of w v^T       max, prod: over heads
 
 A label arrives one meeting late (see `lstm.py`), and reading comes before writing, as in the authors' code:
-what was met at t - 1 is written at t and can be read from t + 1 on. There are no temporal links (the paper
-removed them). Cells have nothing to do with class slots: any cell may hold anything.
+what was met at t - 1 is written at t and can be read from t + 1 on. With `writes_first` it can be read at t,
+as in the first DNC (Graves et al., 2016). There are no temporal links (the paper removed them). Cells have
+nothing to do with class slots: any cell may hold anything.
+
+Which cell a write finds depends on what all earlier ones wrote, and a gradient through a chain of such
+choices can grow without bounds. Without `trace_writes` those choices are taken as they are: only what was
+written, and how it is read, learn from later answers.
 
 The controller sees only what is known beforehand, so it and all it says run over whole sequences at once;
-the loop in time has the memory alone, with all heads in one product.
+the loop in time has the memory alone.
 
 All numbers are float64. Which cell is free is decided by sorting usages, and once the memory is full they
 lie so close together that float32 rounding would choose among them, differently for whole sequences, steps
@@ -63,6 +68,10 @@ class DNCConfig:
     """Write heads."""
     slots: int = 50
     """The most classes a sequence may have: every slot has weights of its own."""
+    writes_first: bool = False
+    """Write what was met before, then read: it can be found at once. Otherwise read first, as the authors."""
+    trace_writes: bool = True
+    """In training, trace how earlier writes led later ones to their cells; such gradients may explode."""
     look_up: float = 0.0
     """Begin as a table to look things up in, for features of this length (look_up.py); 0: at random."""
 
@@ -223,19 +232,36 @@ class DNC(nn.Module):
 
     def live(self, memory: Cells, order: Orders) -> tuple[Float[Tensor, "B W"], Cells]:
         """One meeting of the memory: what is read (all heads summed), and the memory written after it."""
-        M, u = memory
-        length: Tensor = torch.linalg.vector_norm(M, dim=-1)  # [B, N]
-        similar = order.query @ M.mT / (length + TINY)[:, None]  # [B, R + H, N] tau cos(q, M[n])
         heads = [self.config.reads, self.config.writes]
-        r, found = torch.split(similar.softmax(-1), heads, 1)  # [B, R, N], [B, H, N]
-        read = (r.sum(1, keepdim=True) @ M)[:, 0]  # [B, W]
-        w = order.to_found * found + order.to_free * self.free_list(u)  # [B, H, N]
+        to_read, to_write = torch.split(order.query, heads, 1)  # [B, R, W], [B, H, W]
+        before, after = memory, self._write(memory, order, to_write)
+        read, r = _read((after if self.config.writes_first else before).content, to_read)
+        return read, after._replace(usage=after.usage * (1 - order.free * r).prod(1))
+
+    def _write(self, memory: Cells, order: Orders, query: Float[Tensor, "B H W"]) -> Cells:
+        M, u = memory
+        where = memory if self.config.trace_writes else Cells(M.detach(), u.detach())
+        found, free = _found(where.content, query), self.free_list(where.usage)  # [B, H, N] each
+        w = order.to_found * found + order.to_free * free  # [B, H, N]
         most = w.amax(1)  # [B, N]
-        u = (u + most - u * most) * (1 - order.free * r).prod(1)  # [B, N]
         M = torch.baddbmm(M * (1 - order.erase * most[..., None]), w.mT, order.content)  # [B, N, W]
-        return read, Cells(M, u)
+        return Cells(M, u + most - u * most)
 
     def _blank(self, batch_size: int) -> Cells:
         weight = self.readout.weight
         content = weight.new_full((batch_size, self.config.cells, self.config.width), BLANK)
         return Cells(content, usage=weight.new_zeros(batch_size, self.config.cells))
+
+
+def _found(content: Float[Tensor, "B N W"], query: Float[Tensor, "B heads W"]) -> Float[Tensor, "B heads N"]:
+    """Which cells each head finds."""
+    length: Tensor = torch.linalg.vector_norm(content, dim=-1)  # [B, N]
+    return (query @ content.mT / (length + TINY)[:, None]).softmax(-1)  # of tau cos(q, M[n])
+
+
+def _read(
+    content: Float[Tensor, "B N W"], query: Float[Tensor, "B R W"]
+) -> tuple[Float[Tensor, "B W"], Float[Tensor, "B R N"]]:
+    """What is read, all heads summed, and where each read."""
+    r = _found(content, query)  # [B, R, N]
+    return (r.sum(1, keepdim=True) @ content)[:, 0], r

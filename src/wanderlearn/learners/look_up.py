@@ -14,11 +14,14 @@ Of the n units of the controller, the first are given something to do:
 
 and what is left begins at random, to remember for as long as a sequence lasts. From these the orders are
 
-    read     q_r   = P h                                        P: D numbers to most of a cell's width
-    write    q_w   = code[y],   v = [P h, code[y], 1]           of the meeting before; by the first head alone
+    read     q_r   = P h + blank                                P: D numbers to most of a cell's width
+    write    q_w   = code[y],   v = [P h, code[y], not again]   of the meeting before; by the first head alone
              g_w   = sigmoid(-5 + 12 any)                       what has no label is not written
              g_i   = sigmoid(-9 + 20 sum_k again[k])            to the cell of that name, if it has one
-    answer   score = codes . read,   novelty = 4 - 8 read[last]
+    answer   score = codes . read,   novelty = 1.5 - 6 read[last]
+
+so a query that resembles nothing finds the blank cells, and the last number of what is read is about 1 where
+something was found, however often it was told.
 
 The gates pass one LayerNorm together, so whatever moves one moves all. Therefore what a gate is most of the
 time is a 1 or a -1 *before* the LayerNorm, as many of the one as of the other: beside them, what comes in
@@ -41,7 +44,10 @@ SEED: Final = 0  # of the codes and the projection
 CODE_SHARE: Final = 0.2  # of a cell's width are for the code of a slot
 CODE_LENGTH: Final = 0.5  # beside features of length 1
 WRITTEN: Final = 0.3  # what the last number of a cell is after one writing
-SHARPNESS: Final = 100.0
+READ_SHARPNESS: Final = 40.0
+WRITE_SHARPNESS: Final = 100.0
+TO_BLANK: Final = 0.7  # what a reader's query has in the direction of blank cells, beside a feature of 2.5
+AGAIN: Final = 0.7  # what a unit `again` says when it does
 DEVIATION: Final = 0.75  # of the gates before the LayerNorm
 STEEP: Final = 3.0  # what gates at work are multiplied with after it
 SIGHT: Final = 0.083  # deviation of what the feature adds to a gate
@@ -63,12 +69,14 @@ def begin_with_look_up(dnc: "DNC", length: float) -> None:
     coded = max(2, round(CODE_SHARE * config.width))
     projected = min(config.width - coded - 1, config.features)
     turned, _ = torch.linalg.qr(_normal(drawn, config.features, config.features))  # [D, D]
+    # Blank cells hold the same in all their numbers: what is written has no part in their direction.
+    projection = turned[:projected] - turned[:projected].mean(0)  # [P, D]
     codes = _normal(drawn, config.slots, coded)  # [K, c]
     codes = codes - codes.mean(1, keepdim=True)
     codes /= codes.norm(dim=1, keepdim=True)
     _controller(dnc, length)
-    _orders(dnc, turned[:projected])
-    _telling(dnc, turned[:projected], codes, length)
+    _orders(dnc, projection)
+    _telling(dnc, projection, codes, length)
 
 
 def _normal(drawn: torch.Generator, *shape: int) -> Tensor:
@@ -122,14 +130,18 @@ def _orders(dnc: "DNC", projection: Tensor) -> None:
     reads = weights[query][: c.reads * c.width].view(c.reads, c.width, -1)
     weights[query].mul_(0.2)
     reads[:, : len(projection), feature] = projection
+    blank = biases[query][: c.reads * c.width].view(c.reads, c.width)
+    blank[:, : len(projection)] = TO_BLANK / len(projection) ** 0.5
     weights[content].zero_()
+    weights[content][c.width - 1, again] = -WRITTEN / AGAIN
     biases[free].fill_(-6)
     biases[write].fill_(-16)
     biases[write][0] = -5
     weights[write][0, any_label] = 12
     weights[found][0, again] = 20
     biases[found][0] = -9
-    biases[sharpness].fill_(SHARPNESS)
+    biases[sharpness].fill_(WRITE_SHARPNESS)
+    biases[sharpness][: c.reads] = READ_SHARPNESS
     biases[erase].fill_(-5)
 
 
@@ -144,7 +156,7 @@ def _telling(dnc: "DNC", projection: Tensor, codes: Tensor, length: float) -> No
     dnc.told_content.weight[named, D:] = CODE_LENGTH * codes.T
     dnc.told_content.bias[c.width - 1] = WRITTEN
     dnc.readout.weight *= FAINT
-    dnc.readout.weight[: c.slots, named] = 8 / CODE_LENGTH / c.reads * codes
+    dnc.readout.weight[: c.slots, named] = 5 / CODE_LENGTH / c.reads * codes
     dnc.readout.weight[c.slots] = 0
-    dnc.readout.weight[c.slots, c.width - 1] = -8 / WRITTEN / c.reads
-    dnc.readout.bias[c.slots] = 4
+    dnc.readout.weight[c.slots, c.width - 1] = -6 / WRITTEN / c.reads
+    dnc.readout.bias[c.slots] = 1.5

@@ -62,18 +62,16 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     # The last stage of the encoder and that on features see pictures where a test shows them. What uses
     # context would learn the training classes by heart in so many steps, were there not the mirrored, too.
     contextual = method in ("cpm", "wayfarer")
-    features: FeaturesConfig | None = FeaturesConfig(
-        steps=2000, copies=2, crop=False, mirror=True, weight_decay=shared.weight_decay
-    )
-    if by_gradient:
-        features = None
-    elif method in FEW_NUMBERS:
+    features = FeaturesConfig(steps=2000, copies=2, crop=False, mirror=True, weight_decay=shared.weight_decay)
+    if method in FEW_NUMBERS:
         features = FeaturesConfig(steps=150, copies=1, crop=False, lr=1e-2, weight_decay=shared.weight_decay)
+    elif method == "dnc":  # it begins as a table that larger steps would undo
+        features = replace(features, steps=1500, lr=8e-4, muon=False, warmup=20, weight_decay=0.0)
     train = replace(
         shared,
         # After so many steps all together validation gained nothing more. MatchingNet does not compare as the
         # encoder was pretrained to.
-        steps=400 if method == "matchingnet" else 100 if contextual else 200,
+        steps=400 if method == "matchingnet" else 100 if contextual or recurrent else 200,
         batch_size=8,
         lr=1e-4,
         schedule="cosine",
