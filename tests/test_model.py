@@ -13,7 +13,15 @@ from wanderlearn.configs import differences, from_json, to_json
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.model import Model, ModelConfig, about_model, build, load_model, save_model
-from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS, Preset
+from wanderlearn.presets import (
+    IMAGENET_PRESETS,
+    METHOD_PRESETS,
+    PRESETS,
+    RESNET_PRESETS,
+    ROOMS_PRESETS,
+    SCRATCH_PRESETS,
+    Preset,
+)
 from wanderlearn.worlds import Batch, world_of
 
 WORLD = world_of(pictures("train"), tiny_preset(semi=True).roaming)
@@ -154,7 +162,9 @@ def test_encoder_and_learner_must_agree_on_the_width() -> None:
 
 
 @pytest.mark.parametrize(
-    "preset", (PRESETS | RESNET_PRESETS | SCRATCH_PRESETS).values(), ids=lambda preset: preset.name
+    "preset",
+    (PRESETS | RESNET_PRESETS | SCRATCH_PRESETS | METHOD_PRESETS | ROOMS_PRESETS | IMAGENET_PRESETS).values(),
+    ids=lambda preset: preset.name,
 )
 def test_every_preset_survives_json_and_can_be_built(preset: Preset) -> None:
     written = json.loads(json.dumps(to_json(preset)))

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final, Literal, get_args
 
 from wanderlearn.feature_training import FeaturesConfig
+from wanderlearn.learners.dnc import DNCConfig
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.model import ModelConfig
 from wanderlearn.presets.preset import METHODS, Method, Preset
@@ -23,6 +24,7 @@ __all__ = ["PRESETS", "SCRATCH_PRESETS"]
 
 World = Literal["omniglot", "glyphs"]
 SCRATCH_MINUTES: Final = 60.0
+TABLE_LENGTH: Final = 5.0  # of the features with which a DNC begins as a table
 
 
 def _model(method: Method, momentum: float) -> ModelConfig:
@@ -81,7 +83,11 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     )
     plain = _model(method, momentum=0.01)
     assert isinstance(plain.encoder, Conv4Config)
-    model = for_cosines(plain.encoder, plain.learner, semi=semi, temperature=OMNIGLOT_TEMPERATURE)
+    encoder, learner = plain.encoder, plain.learner
+    if isinstance(learner, DNCConfig):
+        encoder = replace(encoder, length=TABLE_LENGTH)
+        learner = replace(learner, look_up=TABLE_LENGTH, writes_first=True, trace_writes=False)
+    model = for_cosines(encoder, learner, semi=semi, temperature=OMNIGLOT_TEMPERATURE)
     return Preset(
         name,
         world,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from wanderlearn.learners.dnc import DNCConfig
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.model import ModelConfig
 from wanderlearn.presets.methods import PRESETS
@@ -12,6 +13,8 @@ from wanderlearn.worlds.roaming import RoamingConfig
 
 __all__ = ["METHOD_PRESETS"]
 
+DNC_UNITS: Final = 384  # for a table of features of 256 numbers
+
 
 def _method_preset(method: Method, semi: bool) -> Preset:
     """One method on whatever pictures the user has: in colour, 64 x 64, nothing cropped or hidden."""
@@ -20,6 +23,8 @@ def _method_preset(method: Method, semi: bool) -> Preset:
     assert isinstance(before, Conv4Config)
     encoder = replace(before, image_size=64, in_channels=3, blocks=5, batch_norm_momentum=0.02)  # 2 x 2 x 64
     learner = replace(base.model.learner, features=encoder.feature_dim)
+    if isinstance(learner, DNCConfig):
+        learner = replace(learner, units=DNC_UNITS)
     return replace(
         base,
         name=f"{method}{'-semi' if semi else ''}",

@@ -100,9 +100,6 @@ def for_cosines(
     elif isinstance(learner, IMPConfig):
         wide = 9.0 if semi else 14.0  # what has no name joins any cluster as near as that
         encoder, learner = replace(encoder, length=3.2), replace(learner, similarity="cosine", beta=wide)
-    elif isinstance(learner, DNCConfig):
-        encoder = replace(encoder, length=5.0)
-        learner = replace(learner, look_up=5.0, writes_first=True, trace_writes=False)
     elif isinstance(learner, OMLConfig) and learner.classifier == "linear":
         encoder, learner = replace(encoder, length=10.0), replace(learner, inner_lr=0.1)
     elif isinstance(learner, OMLConfig):
