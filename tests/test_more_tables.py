@@ -208,7 +208,7 @@ def test_every_row_of_the_ablations_has_a_place(tmp_path: Path, capsys: pytest.C
     assert all(row["ap"] is None for row in table["architecture"] + table["semi_supervised"])
     assert len(table["missing"]) == len(set(table["missing"])) == 15
     trained = {command.split()[2] for command in table["missing"]}
-    assert trained == ABLATION_PRESETS.keys() | {"cpm-omniglot-semi"}
+    assert trained == ABLATION_PRESETS.keys()
     assert (
         "wander train no-metric-omniglot-semi && wander evaluate runs/no-metric-omniglot-semi --split val "
         f"--json {tmp_path}/ablations/no-metric-omniglot-semi.json" in table["missing"]
@@ -255,6 +255,17 @@ def test_ablations_stand_beside_the_papers(tmp_path: Path, capsys: pytest.Captur
     assert "Ours on 2,000 validation sequences." in lines
     text = shown(capsys, "omniglot", "--ablations", "--results", str(tmp_path), "--markdown")
     assert re.search(r"\| No metric +\| 93\.00 \| +- \| +93\.61 \| +-0\.61 \| +90 \|", text)
+
+
+def test_where_temperature_and_thresholds_started_makes_no_other_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learner = ABLATION_PRESETS["cpm-avg-cos-omniglot-semi"].model.learner
+    assert learner != ABLATIONS["cpm-avg-cos"]
+    ablated(tmp_path, "cpm-avg-cos", 91.0, config={"kind": "model", "learner": to_json(learner)})
+    table = told(capsys, "omniglot", "--ablations", "--results", str(tmp_path))
+    assert table["warnings"] == []
+    assert {row["name"]: row["ap"] for row in table["architecture"]}["CPM Avg. Cos"] == 91.0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Final
 from wanderlearn.learners.cpm import CPMConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
 
-__all__ = ["ABLATIONS", "ARCHITECTURE_ABLATIONS", "SEMI_ABLATIONS", "AblationConfig", "slug_of"]
+__all__ = ["ABLATIONS", "ARCHITECTURE_ABLATIONS", "SEMI_ABLATIONS", "AblationConfig", "as_built", "slug_of"]
 
 AblationConfig = CPMConfig | ProtoNetConfig
 
@@ -68,9 +68,11 @@ ABLATIONS: Final[dict[str, AblationConfig]] = {
 
 
 def slug_of(config: AblationConfig) -> str:
-    """The word for a row of either table: "no-metric", or "semi-cpm-rnn". Equal rows share one.
-
-    Where temperature and thresholds start is a matter of training, not of what a row is.
-    """
-    built = replace(config, temperature=10.0, beta_read=None, beta_write=None)
+    """The word for a row of either table: "no-metric", or "semi-cpm-rnn". Equal rows share one."""
+    built = as_built(config)
     return next(slug for slug, other in ABLATIONS.items() if other == built)
+
+
+def as_built(config: AblationConfig) -> AblationConfig:
+    """What a row is, without where temperature and thresholds start: that is a matter of training."""
+    return replace(config, temperature=10.0, beta_read=None, beta_write=None)

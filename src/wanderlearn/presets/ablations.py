@@ -1,4 +1,8 @@
-"""The rows of the paper's ablation tables."""
+"""The rows of the paper's ablation tables.
+
+All have the same short budget, CPM itself too, so that they can be compared with each other: differences in a
+table are of the learner alone. The rows of the main table are trained longer.
+"""
 
 from dataclasses import replace
 from typing import Final
@@ -10,12 +14,14 @@ from wanderlearn.presets.preset import Preset
 
 __all__ = ["ABLATION_PRESETS", "ablation_preset"]
 
+ON_FEATURES: Final = 300  # steps
+TOGETHER: Final = 50
+
 
 def ablation_preset(slug: str) -> Preset:
-    """What trains a row of the paper's ablation tables: as CPM's preset or ProtoNet's, but for the learner.
+    """What trains a row of the paper's ablation tables: as CPM's preset or ProtoNet's, but shorter.
 
-    A row that is one of those two as it is comes as that preset, so that nobody trains it twice. All rows
-    start with the same encoder, which has no last ReLU, also where the comparison is Euclidean.
+    All rows start with the same encoder, which has no last ReLU, also where the comparison is Euclidean.
     """
     config = ABLATIONS[slug]
     base = PRESETS["cpm-omniglot-semi" if isinstance(config, CPMConfig) else "protonet-omniglot-semi"]
@@ -23,11 +29,17 @@ def ablation_preset(slug: str) -> Preset:
     if isinstance(config, CPMConfig) and isinstance(cpm, CPMConfig) and config.similarity == cpm.similarity:
         starts = {name: getattr(cpm, name) for name in ("temperature", "beta_read", "beta_write")}
         config = replace(config, **starts)
-    model = replace(base.model, learner=config)
-    return base if model == base.model else replace(base, name=f"{slug}-omniglot-semi", model=model)
+    assert base.features is not None
+    return replace(
+        base,
+        name=f"{slug}-omniglot-semi",
+        model=replace(base.model, learner=config),
+        features=replace(base.features, steps=ON_FEATURES, copies=1, mirror=False),
+        train=replace(base.train, steps=TOGETHER),
+    )
 
 
 ABLATION_PRESETS: Final[dict[str, Preset]] = {
-    preset.name: preset for preset in map(ablation_preset, ABLATIONS) if preset.name not in PRESETS
+    preset.name: preset for preset in map(ablation_preset, ABLATIONS)
 }
 """Those of the paper's ablation tables by name, beside PRESETS."""

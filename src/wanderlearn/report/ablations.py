@@ -15,6 +15,7 @@ from wanderlearn.learners.ablations import (
     ARCHITECTURE_ABLATIONS,
     SEMI_ABLATIONS,
     AblationConfig,
+    as_built,
     slug_of,
 )
 from wanderlearn.paper import ARCHITECTURE_ABLATION_AP, SEMI_ABLATION_AP
@@ -128,7 +129,7 @@ def _objection(result: dict[str, Any], config: AblationConfig) -> str | None:
         found = from_json(type(config), learner)
     except WanderError:
         return "its learner is another one"
-    other = [name for name, _, _ in differences(to_json(found), to_json(config))]
+    other = [name for name, _, _ in differences(to_json(as_built(found)), to_json(config))]
     return f"its learner differs from the row's in {', '.join(other)}" if other else None
 
 
