@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
+from wanderlearn.learners.blocks import begin_with_blocks
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.recurrent import LayerNormLSTM, LSTMState
 from wanderlearn.worlds.sequence import UNLABELED
@@ -52,6 +53,8 @@ class LSTMConfig:
     """How many layers are stacked."""
     slots: int = 50
     """The most classes a sequence may have: every slot has weights of its own."""
+    look_up: float = 0.0
+    """Begin with blocks of cells for names, for features of this length (blocks.py); 0: at random."""
 
 
 class StackedState(NamedTuple):
@@ -77,6 +80,8 @@ class LSTMLearner(nn.Module):
         widths = [self.config.features + self.config.slots] + [self.config.units] * (self.config.layers - 1)
         self.layers = nn.ModuleList(LayerNormLSTM(width, self.config.units) for width in widths)
         self.readout = linear(self.config.units, self.config.slots + 1)
+        if self.config.look_up:
+            begin_with_blocks(self, self.config.look_up)
 
     def begin(self, batch_size: int, slots: int) -> StackedState:
         """Zeros, and no slot open. More `slots` than the config has are an error."""

@@ -6,6 +6,7 @@ from typing import Final, Literal, get_args
 from wanderlearn.feature_training import FeaturesConfig
 from wanderlearn.learners.dnc import DNCConfig
 from wanderlearn.learners.encoders import Conv4Config
+from wanderlearn.learners.lstm import LSTMConfig
 from wanderlearn.model import ModelConfig
 from wanderlearn.presets.preset import METHODS, Method, Preset
 from wanderlearn.presets.pretrained import (
@@ -24,7 +25,7 @@ __all__ = ["PRESETS", "SCRATCH_PRESETS"]
 
 World = Literal["omniglot", "glyphs"]
 SCRATCH_MINUTES: Final = 60.0
-TABLE_LENGTH: Final = 5.0  # of the features with which a DNC begins as a table
+LOOK_UP: Final = 5.0  # length of the features that an LSTM or a DNC begins by looking up
 
 
 def _model(method: Method, momentum: float) -> ModelConfig:
@@ -67,8 +68,9 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     features = FeaturesConfig(steps=2000, copies=2, crop=False, mirror=True, weight_decay=shared.weight_decay)
     if method in FEW_NUMBERS:
         features = FeaturesConfig(steps=150, copies=1, crop=False, lr=1e-2, weight_decay=shared.weight_decay)
-    elif method == "dnc":  # it begins as a table that larger steps would undo
-        features = replace(features, steps=1500, lr=8e-4, muon=False, warmup=20, weight_decay=0.0)
+    elif recurrent:  # they begin by knowing how to look something up, and larger steps would undo that
+        steps, lr = (5000, 2e-3) if method == "lstm" else (1500, 8e-4)
+        features = replace(features, steps=steps, lr=lr, muon=False, warmup=20, weight_decay=0.0)
     train = replace(
         shared,
         # After so many steps all together validation gained nothing more. MatchingNet does not compare as the
@@ -84,9 +86,10 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     plain = _model(method, momentum=0.01)
     assert isinstance(plain.encoder, Conv4Config)
     encoder, learner = plain.encoder, plain.learner
+    if isinstance(learner, DNCConfig | LSTMConfig):
+        encoder, learner = replace(encoder, length=LOOK_UP), replace(learner, look_up=LOOK_UP)
     if isinstance(learner, DNCConfig):
-        encoder = replace(encoder, length=TABLE_LENGTH)
-        learner = replace(learner, look_up=TABLE_LENGTH, writes_first=True, trace_writes=False)
+        learner = replace(learner, writes_first=True, trace_writes=False)
     model = for_cosines(encoder, learner, semi=semi, temperature=OMNIGLOT_TEMPERATURE)
     return Preset(
         name,
