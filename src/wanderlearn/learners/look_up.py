@@ -42,9 +42,9 @@ __all__ = ["begin_with_look_up"]
 
 SEED: Final = 0  # of the codes and the projection
 CODE_SHARE: Final = 0.2  # of a cell's width are for the code of a slot
-CODE_LENGTH: Final = 0.5  # beside features of length 1
+CODE_LENGTH: Final = 0.4  # beside features of length 1
 WRITTEN: Final = 0.3  # what the last number of a cell is after one writing
-READ_SHARPNESS: Final = 40.0
+READ_SHARPNESS: Final = 28.0
 WRITE_SHARPNESS: Final = 100.0
 TO_BLANK: Final = 0.7  # what a reader's query has in the direction of blank cells, beside a feature of 2.5
 AGAIN: Final = 0.7  # what a unit `again` says when it does
