@@ -89,6 +89,7 @@ def _document(results: Path) -> str:
         "## On the same sequences",
         "By how much one learner's AP is above another's, by a paired bootstrap over the test sequences.",
         pairs_markdown(results, _ap_by_preset(found)),
+        _context(omniglot),
         "## What the recipe is worth",
         "The authors' own way, sequences from the first step on with nothing pretrained, for about as long.",
         _scratch(omniglot, found),
@@ -132,6 +133,28 @@ def _count(table: MethodTable) -> str:
         f"{len(pairs)} of {rows} rows have been run: {reached} at or above the paper's AP, "
         f"{len(pairs) - reached} below."
     )
+
+
+def _context(table: MethodTable) -> str:
+    """What context is worth, CPM over Online ProtoNet, here and in the paper."""
+    said = []
+    for setting in SETTINGS:
+        ours = [table.ours[learner][setting] for learner in ("protonet", "cpm")]
+        theirs = [table.paper(learner, setting) for learner in ("protonet", "cpm")]
+        if not all(row is not None and row.ap is not None for row in (*ours, *theirs)):
+            continue
+        (plain, context), (printed, with_context) = (
+            [row.ap for row in pair if row is not None and row.ap is not None] for pair in (ours, theirs)
+        )
+        taken, theirs_taken = ((b - a) / (100 - a) for a, b in ((plain, context), (printed, with_context)))
+        more = plain - printed > context - with_context
+        gained = ": the gap is smaller because the recipe gave Online ProtoNet more" if more else ""
+        said.append(
+            f"- {WORDS[setting]}: CPM is {context - plain:.2f} above Online ProtoNet, in the paper "
+            f"{with_context - printed:.2f}. Over the paper's rows ours are {plain - printed:+.2f} for Online "
+            f"ProtoNet and {context - with_context:+.2f} for CPM{gained}. Of what Online ProtoNet lacks CPM gains {taken:.0%}, in the paper {theirs_taken:.0%}."
+        )
+    return "\n".join(said)
 
 
 def _table(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:
