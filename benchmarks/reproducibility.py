@@ -152,7 +152,8 @@ def _context(table: MethodTable) -> str:
         said.append(
             f"- {WORDS[setting]}: CPM is {context - plain:.2f} above Online ProtoNet, in the paper "
             f"{with_context - printed:.2f}. Over the paper's rows ours are {plain - printed:+.2f} for Online "
-            f"ProtoNet and {context - with_context:+.2f} for CPM{gained}. Of what Online ProtoNet lacks CPM gains {taken:.0%}, in the paper {theirs_taken:.0%}."
+            f"ProtoNet and {context - with_context:+.2f} for CPM{gained}. Of what Online ProtoNet lacks CPM "
+            f"gains {taken:.0%}, in the paper {theirs_taken:.0%}."
         )
     return "\n".join(said)
 
