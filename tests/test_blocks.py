@@ -44,7 +44,7 @@ def test_a_block_is_of_whom_it_was_told_last() -> None:
 
 def test_it_keeps_the_laws_of_every_learner() -> None:
     torch.manual_seed(0)
-    config = LSTMConfig(features=24, units=80, slots=20, look_up=2.5)
+    config = LSTMConfig(features=20, units=80, slots=20, look_up=2.5)
     check_learner(LSTMLearner(config)).assert_ok()
 
 
@@ -54,8 +54,9 @@ def test_it_keeps_the_laws_of_every_learner() -> None:
         LSTMConfig(units=60, look_up=LENGTH),
         LSTMConfig(layers=1, look_up=LENGTH),
         LSTMConfig(features=8, look_up=LENGTH),
+        LSTMConfig(units=256, slots=230, look_up=LENGTH),
     ],
 )
 def test_it_says_when_blocks_do_not_fit(config: LSTMConfig) -> None:
-    with pytest.raises(WanderError, match="begin with blocks"):
+    with pytest.raises(WanderError, match="cannot begin with"):
         LSTMLearner(config)
