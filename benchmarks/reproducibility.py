@@ -84,6 +84,7 @@ def _document(results: Path) -> str:
         HEAD,
         "## RoamingOmniglot",
         _count(omniglot),
+        _order(omniglot),
         _table(omniglot, found),
         *(f"**Warning.** {warning}" for warning in omniglot.warnings),
         "## On the same sequences",
@@ -133,6 +134,22 @@ def _count(table: MethodTable) -> str:
         f"{len(pairs)} of {rows} rows have been run: {reached} at or above the paper's AP, "
         f"{len(pairs) - reached} below."
     )
+
+
+def _order(table: MethodTable) -> str:
+    """The methods by their AP, here and in the paper."""
+    said = []
+    for setting in SETTINGS:
+        ours = {name: row.ap for name in LEARNERS if (row := table.ours[name][setting]) and row.ap}
+        theirs = {name: printed.ap for name in ours if (printed := table.paper(name, setting)) and printed.ap}
+        if not ours:
+            continue
+        here, there = (
+            " > ".join(LEARNERS[name] for name in sorted(ap, key=lambda name: -ap[name]))
+            for ap in (ours, theirs)
+        )
+        said.append(f"- {WORDS[setting]}, from best to worst: {here}; in the paper: {there}.")
+    return "\n".join(said)
 
 
 def _context(table: MethodTable) -> str:
