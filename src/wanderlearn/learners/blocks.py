@@ -1,10 +1,10 @@
 """An LSTM that begins by knowing how to keep and compare, so that training need not find out that it can.
 
 Two layers of 256 cells have few numbers for up to 50 names, and from random weights they get nowhere for
-many hundreds of steps. Here the same network, with nothing added, begins with weights under which the cells of
-its first layer are B blocks, each shared by the names y = b, b + B, b + 2 B, ...: who was told last has it.
-So it begins with a good memory of the last few, which are met most, instead of a bad one of all. All weights
-are trained from there.
+many hundreds of steps. Here the same network, with nothing added, begins with weights under which the cells
+of its first layer are B blocks, each shared by the names y = b, b + B, b + 2 B, ...: who was told last has
+it. So it begins with a good memory of the last few, which are met most, instead of a bad one of all. All
+weights are trained from there.
 
 First layer, at meeting t, with the label y of the meeting before:
 
