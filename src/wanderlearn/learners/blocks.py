@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["begin_with_blocks"]
 
 SEED: Final = 0  # of the projections
-BITS: Final = 2  # that tell the names of a block apart
+SHARED: Final = 5  # so many names share a block
+BITS: Final = (SHARED - 1).bit_length()  # that tell them apart
 SMALL: Final = 0.05  # what comes in is multiplied with this before the LayerNorm
 FAINT: Final = 0.2  # how much of the random weights stays in units without a task
 SHUT: Final = -6.0  # gates
@@ -77,8 +78,8 @@ class _Layout(NamedTuple):
 
 
 def _layout(slots: int, units: int) -> _Layout:
-    """Blocks as few as the bits allow, and of as many numbers as there are cells for."""
-    blocks = -(-slots // 2**BITS)
+    """As many blocks as the names need, and of as many numbers as there are cells for."""
+    blocks = -(-slots // SHARED)
     count = (units - blocks * BITS) // (blocks + 1)
     cells = torch.arange(blocks * (count + BITS)).view(blocks, -1)
     return _Layout(slots, cells[:, :count], cells[:, count:], cells.numel() + torch.arange(count))

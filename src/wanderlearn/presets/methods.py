@@ -69,7 +69,8 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     if method in FEW_NUMBERS:
         features = FeaturesConfig(steps=150, copies=1, crop=False, lr=1e-2, weight_decay=shared.weight_decay)
     elif recurrent:  # they begin by knowing how to look something up, and larger steps would undo that
-        steps, lr = (5000, 2e-3) if method == "lstm" else (1800, 1e-3)
+        long = 8000 if semi else 14000
+        steps, lr = (long, 2e-3) if method == "lstm" else (1800, 1e-3)
         features = replace(features, steps=steps, lr=lr, muon=False, warmup=20, weight_decay=0.0)
     train = replace(
         shared,
@@ -79,7 +80,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         batch_size=8,
         lr=1e-4,
         schedule="cosine",
-        validate_every=200,
+        validate_every=500 if method == "lstm" else 200,
         validate_sequences=240,
         encoder_lr=0.1 if method == "dnc" else 1.0,  # by the paper
     )
