@@ -13,6 +13,7 @@ from wanderlearn.checkpoint import Progress
 from wanderlearn.cli import main
 from wanderlearn.learners.ablations import ABLATIONS, slug_of
 from wanderlearn.learners.cpm import CPMConfig
+from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.model import about_model
 from wanderlearn.presets import ABLATION_PRESETS, PRESETS, Preset, ablation_preset
@@ -60,11 +61,14 @@ def test_an_ablation_is_trained_by_its_name(told: list[Preset]) -> None:
     cpm, protonet = PRESETS["cpm-omniglot-semi"], PRESETS["protonet-omniglot-semi"]
     learner = CPMConfig(metric=False, memory="average", similarity="euclidean")
     assert told[0].name == "no-metric-omniglot-semi"
-    assert told[0].model == replace(cpm.model, learner=learner)
+    encoder = cpm.model.encoder
+    assert isinstance(encoder, Conv4Config)
+    encoder = replace(encoder, length=5.0)  # for Euclidean distances
+    assert told[0].model == replace(cpm.model, encoder=encoder, learner=learner)
     assert told[0].train == replace(cpm.train, steps=7)
     assert told[0].pretrain == cpm.pretrain
-    without = ProtoNetConfig(self_write=False, write_thresholds=False)
-    assert told[1].model == replace(protonet.model, learner=without)
+    without = ProtoNetConfig(self_write=False, write_thresholds=False, beta_read=20.0, beta_write=0.0)
+    assert told[1].model == replace(protonet.model, encoder=encoder, learner=without)
     assert told[1].train == ABLATION_PRESETS["semi-online-protonet-omniglot-semi"].train
     assert told[1].roaming.semi
 
@@ -75,7 +79,7 @@ def test_rows_of_the_ablation_tables_are_trained_once() -> None:
     assert not ABLATION_PRESETS.keys() & PRESETS.keys()
     assert ablation_preset("cpm-avg-cos").model == PRESETS["cpm-omniglot-semi"].model
     assert len({(preset.train.steps, preset.train.batch_size) for preset in ABLATION_PRESETS.values()}) == 1
-    assert {preset.features and preset.features.steps for preset in ABLATION_PRESETS.values()} == {300}
+    assert {preset.features and preset.features.steps for preset in ABLATION_PRESETS.values()} == {600}
     assert all(name.endswith("-omniglot-semi") for name in ABLATION_PRESETS)
     for name, preset in ABLATION_PRESETS.items():
         learner = preset.model.learner
