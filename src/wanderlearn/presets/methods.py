@@ -24,7 +24,7 @@ from wanderlearn.worlds.roaming import RoamingConfig
 __all__ = ["PRESETS", "SCRATCH_PRESETS"]
 
 World = Literal["omniglot", "glyphs"]
-SCRATCH_MINUTES: Final = 60.0
+SCRATCH_MINUTES: Final = 40.0
 LOOK_UP: Final = 5.0  # length of the features that an LSTM or a DNC begins by looking up
 
 
@@ -113,7 +113,7 @@ PRESETS: Final[dict[str, Preset]] = {
 
 
 def _from_scratch(method: Method) -> Preset:
-    """The authors' way, nothing pretrained and nothing changed, for as long as the recipe takes."""
+    """The authors' way, nothing pretrained and nothing changed, for as long as one core can spare."""
     name = f"{method}-omniglot-scratch"
     clip = PRESETS[f"{method}-omniglot"].train.clip
     train = TrainConfig(minutes=SCRATCH_MINUTES, clip=clip, validate_every=100)
