@@ -13,15 +13,7 @@ from wanderlearn.configs import differences, from_json, to_json
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.model import Model, ModelConfig, about_model, build, load_model, save_model
-from wanderlearn.presets import (
-    IMAGENET_PRESETS,
-    METHOD_PRESETS,
-    PRESETS,
-    RESNET_PRESETS,
-    ROOMS_PRESETS,
-    SCRATCH_PRESETS,
-    Preset,
-)
+from wanderlearn.presets import ALL_PRESETS, Preset
 from wanderlearn.worlds import Batch, world_of
 
 WORLD = world_of(pictures("train"), tiny_preset(semi=True).roaming)
@@ -161,11 +153,7 @@ def test_encoder_and_learner_must_agree_on_the_width() -> None:
         build(tiny_model(ProtoNetConfig(features=64)))
 
 
-@pytest.mark.parametrize(
-    "preset",
-    (PRESETS | RESNET_PRESETS | SCRATCH_PRESETS | METHOD_PRESETS | ROOMS_PRESETS | IMAGENET_PRESETS).values(),
-    ids=lambda preset: preset.name,
-)
+@pytest.mark.parametrize("preset", ALL_PRESETS.values(), ids=lambda preset: preset.name)
 def test_every_preset_survives_json_and_can_be_built(preset: Preset) -> None:
     written = json.loads(json.dumps(to_json(preset)))
     assert from_json(Preset, written) == preset

@@ -16,7 +16,7 @@ from wanderlearn.learners.cpm import CPMConfig
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.model import about_model
-from wanderlearn.presets import ABLATION_PRESETS, PRESETS, Preset, ablation_preset
+from wanderlearn.presets import ABLATION_PRESETS, ALL_PRESETS, PRESETS, Preset, ablation_preset
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.train import train
 from wanderlearn.worlds import RoamingConfig
@@ -109,7 +109,9 @@ def test_interrupted_at_the_command_line_says_how_to_go_on(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("wanderlearn.cli.train.open_collection", lambda world, split, source: pictures(split))
-    monkeypatch.setitem(PRESETS, "protonet-glyphs", replace(tiny_preset(PROTONET), name="protonet-glyphs"))
+    monkeypatch.setitem(
+        ALL_PRESETS, "protonet-glyphs", replace(tiny_preset(PROTONET), name="protonet-glyphs")
+    )
     command = ["train", "protonet-glyphs", "--name", "my run", "--train.lr", "0.01"]
     with monkeypatch.context() as patch:
         stop_after(patch, 2, interrupt)

@@ -26,6 +26,7 @@ from wanderlearn.pictures.glyphs import draw_together
 from wanderlearn.places import at_place, encoded_place, merged_place, model_before, model_for
 from wanderlearn.presets import (
     ABLATION_PRESETS,
+    ALL_PRESETS,
     CONTEXT_PRESETS,
     IMAGENET_PRESETS,
     METHOD_PRESETS,
@@ -94,19 +95,9 @@ def main(args: list[str]) -> None:
         _overview()
         return
     chosen, *rest = args
-    presets = (
-        METHOD_PRESETS
-        | PRESETS
-        | IMAGENET_PRESETS
-        | ROOMS_PRESETS
-        | CONTEXT_PRESETS
-        | RESNET_PRESETS
-        | SCRATCH_PRESETS
-        | ABLATION_PRESETS
-    )
-    if chosen not in presets:
-        raise WanderError(f"There is no preset {chosen!r}. Choose one of {', '.join(presets)}.")
-    preset = presets[chosen]
+    if chosen not in ALL_PRESETS:
+        raise WanderError(f"There is no preset {chosen!r}. Choose one of {', '.join(ALL_PRESETS)}.")
+    preset = ALL_PRESETS[chosen]
     options = tyro.cli(
         Options,
         prog=f"wander train {chosen}",

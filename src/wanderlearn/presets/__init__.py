@@ -18,6 +18,8 @@ comes pretrained for cosines, so it has no last ReLU, and Online ProtoNet, Onlin
 compare by cosine.
 """
 
+from typing import Final
+
 from wanderlearn.presets.ablations import ABLATION_PRESETS, ablation_preset
 from wanderlearn.presets.context import CONTEXT_PRESETS
 from wanderlearn.presets.imagenet import IMAGENET_PRESETS
@@ -29,6 +31,7 @@ from wanderlearn.presets.rooms import ROOMS_PRESETS
 
 __all__ = [
     "ABLATION_PRESETS",
+    "ALL_PRESETS",
     "CONTEXT_PRESETS",
     "IMAGENET_PRESETS",
     "METHODS",
@@ -40,3 +43,15 @@ __all__ = [
     "Preset",
     "ablation_preset",
 ]
+
+ALL_PRESETS: Final[dict[str, Preset]] = (
+    METHOD_PRESETS
+    | PRESETS
+    | IMAGENET_PRESETS
+    | ROOMS_PRESETS
+    | CONTEXT_PRESETS
+    | RESNET_PRESETS
+    | SCRATCH_PRESETS
+    | ABLATION_PRESETS
+)
+"""Whatever may be said after `wander train`."""
