@@ -127,7 +127,11 @@ class FeatureTraining:
 
     def losses(self, step: int) -> dict[str, Tensor]:
         """The loss of a step and its parts."""
-        features, _ = self.features, self.backgrounds  # computed together, by those without a share too
+        features, behind = self.features, self.backgrounds  # computed together, by those without a share too
+        if step == 0 and behind is None and (look_at := getattr(self.model.learner, "look_at", None)):
+            look_at(features[:, 0])
+            for parameter in self.model.learner.parameters():
+                self.compute.group.spread(parameter.data)  # machines round in their own ways
         if schedule_writing := getattr(self.model.learner, "schedule_writing", None):
             schedule_writing(step)
         loss = self._of(step, features) if self.share else self._of_nothing()

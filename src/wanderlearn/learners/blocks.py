@@ -21,6 +21,9 @@ Second layer:
 
 The gates of a layer pass one LayerNorm together, so whatever moves one moves all. Therefore what comes in is
 small before it, beside gates that are 1 or -1, as many of the one as of the other, and made large after it.
+
+R is drawn at random, for want of better. Who has features to show turns it to those directions in which they
+differ most (`turn_to`): of these few numbers say almost as much as all.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -34,7 +37,7 @@ from wanderlearn.learners.recurrent import LayerNormLSTM
 if TYPE_CHECKING:
     from wanderlearn.learners.lstm import LSTMLearner
 
-__all__ = ["begin_with_blocks"]
+__all__ = ["begin_with_blocks", "turn_to"]
 
 SEED: Final = 0  # of the projections
 SHARED: Final = 5  # so many names share a block
@@ -109,6 +112,21 @@ def begin_with_blocks(learner: "LSTMLearner", length: float) -> None:
     readout.bias[c.slots] = 1.5
 
 
+@torch.no_grad()
+def turn_to(learner: "LSTMLearner", features: Tensor) -> None:
+    """Let an LSTM that was given blocks, and not trained yet, keep what tells these features [N, D] apart."""
+    c = learner.config
+    numbers = _layout(c.slots, c.units).numbers.shape[1]
+    moments = features.double().T @ features.double() / len(features)  # [D, D]
+    found, directions = torch.linalg.eigh(moments)  # in rising order
+    kept, all_kept = found[-(numbers - 1) :].mean(), found.mean()
+    turn = _turned(c.features).T.double() @ directions.flip(1).T  # [D, D] from the drawn to the found
+    first = learner.layers[0]
+    assert isinstance(first, LayerNormLSTM)
+    sight = first.gates.weight[:, : c.features]
+    sight.copy_(sight.double() @ turn * (all_kept / kept).sqrt())  # numbers stay as large as they were
+
+
 class _Gates:
     """The gates of a layer while they are set: each either listens, or is the same at all times."""
 
@@ -143,14 +161,19 @@ class _Gates:
         self._gain[listening] = deviation / SMALL
 
 
+def _turned(features: int) -> Tensor:
+    """Directions at right angles, drawn at random: [D, D], of which the first are relayed."""
+    drawn = torch.Generator().manual_seed(SEED)
+    return torch.linalg.qr(torch.randn(features, features, generator=drawn))[0]
+
+
 def _projections(features: int, numbers: int, length: float) -> tuple[Tensor, Tensor]:
     """R: to what is relayed; V = V' R: to numbers that add up to 0, so that half of each says nothing."""
-    drawn = torch.Generator().manual_seed(SEED)
-    turned, _ = torch.linalg.qr(torch.randn(features, features, generator=drawn))
+    drawn = torch.Generator().manual_seed(SEED + 1)
     of_sum_0 = torch.cat([torch.ones(numbers, 1), torch.randn(numbers, numbers - 1, generator=drawn)], 1)
     around, _ = torch.linalg.qr(of_sum_0)
     one_each = features**0.5 / length * (numbers / (numbers - 1)) ** 0.5  # their deviation
-    return turned[: numbers - 1], around[:, 1:] * one_each  # [n - 1, D], [n, n - 1]
+    return _turned(features)[: numbers - 1], around[:, 1:] * one_each  # [n - 1, D], [n, n - 1]
 
 
 def _keep(layer: LayerNormLSTM, layout: _Layout, length: float) -> None:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
-from wanderlearn.learners.blocks import begin_with_blocks
+from wanderlearn.learners.blocks import begin_with_blocks, turn_to
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.recurrent import LayerNormLSTM, LSTMState
 from wanderlearn.worlds.sequence import UNLABELED
@@ -82,6 +82,11 @@ class LSTMLearner(nn.Module):
         self.readout = linear(self.config.units, self.config.slots + 1)
         if self.config.look_up:
             begin_with_blocks(self, self.config.look_up)
+
+    def look_at(self, features: Float[Tensor, "N D"]) -> None:
+        """Before the first step of training: what it begins by keeping is what tells these apart best."""
+        if self.config.look_up:
+            turn_to(self, features)
 
     def begin(self, batch_size: int, slots: int) -> StackedState:
         """Zeros, and no slot open. More `slots` than the config has are an error."""
