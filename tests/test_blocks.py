@@ -42,6 +42,33 @@ def test_a_block_is_of_whom_it_was_told_last() -> None:
     assert scores[5, 10] > 3 > scores[3, 0]
 
 
+def test_what_it_keeps_is_what_tells_features_apart() -> None:
+    """Things differ in 12 directions, noise is in all: told once and met again, a look names more of them."""
+    torch.manual_seed(7)  # not that of the directions it draws itself
+    directions = torch.linalg.qr(torch.randn(64, 64))[0][:12]
+    things = F.normalize(torch.randn(200, 8, 12) @ directions, dim=-1)
+    met = torch.cat([things, things], 1)
+    features = LENGTH * F.normalize(met + 0.2 * torch.randn_like(met), dim=-1)
+    names = torch.arange(8).expand(200, -1)
+    given = torch.cat([names, torch.full_like(names, UNLABELED)], 1)
+    correct = []
+    for looked in (False, True):
+        lstm = LSTMLearner(LSTMConfig(look_up=LENGTH)).eval()
+        if looked:
+            lstm.look_at(features.flatten(0, 1))
+        with torch.no_grad():
+            answers = lstm(features, given, 50)
+        correct.append(float((answers.scores[:, 8:].argmax(-1) == names).float().mean()))
+    assert correct[1] > correct[0] + 0.1, correct
+
+
+def test_one_that_begins_at_random_takes_no_look() -> None:
+    lstm = LSTMLearner(LSTMConfig(units=16))
+    before = {name: value.clone() for name, value in lstm.state_dict().items()}
+    lstm.look_at(torch.randn(50, 64))
+    assert all(torch.equal(value, before[name]) for name, value in lstm.state_dict().items())
+
+
 def test_it_keeps_the_laws_of_every_learner() -> None:
     torch.manual_seed(0)
     config = LSTMConfig(features=20, units=80, slots=20, look_up=2.5)

@@ -8,13 +8,32 @@ import pytest
 import torch
 
 from tests.test_training import interrupt, stop_after
-from tests.tiny_runs import CPM, PROTONET, log_of, pictures, run, tiny_model, tiny_preset, weights_of
+from tests.tiny_runs import (
+    CHANNELS,
+    CPM,
+    PROTONET,
+    log_of,
+    pictures,
+    run,
+    tiny_model,
+    tiny_preset,
+    weights_of,
+)
 from wanderlearn.errors import WanderError
 from wanderlearn.feature_training import FeaturesConfig, FeatureTraining, kept_features
 from wanderlearn.learners.answer import Answers
 from wanderlearn.learners.encoders import Conv4Config
+from wanderlearn.learners.lstm import LSTMConfig, LSTMLearner
 from wanderlearn.loss import sequence_loss
-from wanderlearn.model import ModelConfig, about_model, build, load_model, save_model, take_encoder
+from wanderlearn.model import (
+    LearnerConfig,
+    ModelConfig,
+    about_model,
+    build,
+    load_model,
+    save_model,
+    take_encoder,
+)
 from wanderlearn.presets import PRESETS, Preset
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.shipped import find_encoder, find_weights, shipped_weights
@@ -22,6 +41,8 @@ from wanderlearn.train import train
 from wanderlearn.worlds import Roaming
 
 WITH_FEATURES = replace(tiny_preset(steps=2), features=FeaturesConfig(steps=5, copies=2, batch_size=2))
+
+LOOKS_FIRST = LSTMConfig(features=CHANNELS, units=24, slots=8, look_up=2.0)
 
 
 def world(preset: Preset, **changes: object) -> Roaming:
@@ -104,13 +125,29 @@ def test_the_learner_is_trained_and_the_encoder_is_not(tmp_path: Path) -> None:
         assert (one - other).abs().max() > 1e-4
 
 
-@pytest.mark.parametrize("stop", [2, 5, 6])
-def test_resumed_equals_uninterrupted(tmp_path: Path, stop: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(WITH_FEATURES, tmp_path / "whole")
+def test_an_lstm_takes_one_look_at_the_features_before_its_first_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[torch.Tensor] = []
+    monkeypatch.setattr(LSTMLearner, "look_at", lambda _, features: looks.append(features))
+    model = build(tiny_model(LOOKS_FIRST))
+    stage = FeatureTraining(model, world(WITH_FEATURES), FeaturesConfig(steps=3, copies=2), 0, 1.0)
+    for step in range(3):
+        stage.losses(step)
+    assert len(looks) == 1
+    assert torch.equal(looks[0], stage.features[:, 0])
+
+
+@pytest.mark.parametrize(("learner", "stop"), [(CPM, 2), (CPM, 5), (CPM, 6), (LOOKS_FIRST, 1)])
+def test_resumed_equals_uninterrupted(
+    tmp_path: Path, learner: LearnerConfig, stop: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preset = replace(WITH_FEATURES, model=tiny_model(learner))
+    run(preset, tmp_path / "whole")
     with monkeypatch.context() as patch:
         stop_after(patch, stop, interrupt)
-        assert run(WITH_FEATURES, tmp_path / "parts").status == "interrupted"
-    assert run(WITH_FEATURES, tmp_path / "parts", resume=True).status == "finished"
+        assert run(preset, tmp_path / "parts").status == "interrupted"
+    assert run(preset, tmp_path / "parts", resume=True).status == "finished"
     assert log_of(tmp_path / "parts") == log_of(tmp_path / "whole")
     assert weights_of(tmp_path / "parts") == weights_of(tmp_path / "whole")
 

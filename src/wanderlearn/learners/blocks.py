@@ -164,7 +164,8 @@ class _Gates:
 def _turned(features: int) -> Tensor:
     """Directions at right angles, drawn at random: [D, D], of which the first are relayed."""
     drawn = torch.Generator().manual_seed(SEED)
-    return torch.linalg.qr(torch.randn(features, features, generator=drawn))[0]
+    turned: Tensor = torch.linalg.qr(torch.randn(features, features, generator=drawn))[0]
+    return turned
 
 
 def _projections(features: int, numbers: int, length: float) -> tuple[Tensor, Tensor]:
