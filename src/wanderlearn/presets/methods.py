@@ -24,7 +24,7 @@ from wanderlearn.worlds.roaming import RoamingConfig
 __all__ = ["PRESETS", "SCRATCH_PRESETS"]
 
 World = Literal["omniglot", "glyphs"]
-SCRATCH_MINUTES: Final = 40.0
+SCRATCH_MINUTES: Final = 30.0
 LOOK_UP: Final = 5.0  # length of the features that an LSTM or a DNC begins by looking up
 
 
