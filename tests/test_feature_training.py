@@ -9,8 +9,8 @@ import torch
 
 from tests.test_training import interrupt, stop_after
 from tests.tiny_runs import (
-    CHANNELS,
     CPM,
+    LOOKS_FIRST,
     PROTONET,
     log_of,
     pictures,
@@ -23,7 +23,7 @@ from wanderlearn.errors import WanderError
 from wanderlearn.feature_training import FeaturesConfig, FeatureTraining, kept_features
 from wanderlearn.learners.answer import Answers
 from wanderlearn.learners.encoders import Conv4Config
-from wanderlearn.learners.lstm import LSTMConfig, LSTMLearner
+from wanderlearn.learners.lstm import LSTMLearner
 from wanderlearn.loss import sequence_loss
 from wanderlearn.model import (
     LearnerConfig,
@@ -41,8 +41,6 @@ from wanderlearn.train import train
 from wanderlearn.worlds import Roaming
 
 WITH_FEATURES = replace(tiny_preset(steps=2), features=FeaturesConfig(steps=5, copies=2, batch_size=2))
-
-LOOKS_FIRST = LSTMConfig(features=CHANNELS, units=24, slots=8, look_up=2.0)
 
 
 def world(preset: Preset, **changes: object) -> Roaming:

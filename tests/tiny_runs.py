@@ -10,6 +10,7 @@ from tests.tiny_world import tiny_pictures
 from wanderlearn.learners.cpm import CPMConfig
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.imp import IMPConfig
+from wanderlearn.learners.lstm import LSTMConfig
 from wanderlearn.learners.matchingnet import MatchingNetConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.learners.wayfarer import WayfarerConfig
@@ -24,6 +25,7 @@ from wanderlearn.worlds import RoamingConfig
 CHANNELS = 8
 CPM = CPMConfig(features=CHANNELS, units=12)
 PROTONET = ProtoNetConfig(features=CHANNELS)
+LOOKS_FIRST = LSTMConfig(features=CHANNELS, units=24, slots=8, look_up=2.0)
 LEARNERS = (
     CPM,
     PROTONET,

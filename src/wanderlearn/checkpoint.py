@@ -21,12 +21,12 @@ from torch import Tensor
 from wanderlearn.configs import differences
 from wanderlearn.errors import WanderError
 from wanderlearn.files import read_json, write_json
-from wanderlearn.model import Model, restore_model, save_model
+from wanderlearn.model import Model, about_model, restore_model, save_model
 
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["Progress", "Run", "Stage", "open_run"]
+__all__ = ["Progress", "Run", "Stage", "open_run", "progress_of"]
 
 Stage = Literal["pretrain", "features", "sequences", "finished"]
 
@@ -50,6 +50,12 @@ class Progress:
     best_ap: float | None = None  # of all validations so far, in percent
     best_step: int | None = None
     stale: int = 0  # validations since the best one
+
+
+def progress_of(run: Path) -> dict[str, Any]:
+    """How far a run has got, by its last checkpoint, as `Progress` has it; nothing, if there is none."""
+    last = run / "last" / "model.safetensors"
+    return dict(about_model(last).get("progress") or {}) if last.exists() else {}
 
 
 class Run:

@@ -94,8 +94,10 @@ class FeatureTraining:
         seed: int,
         novelty_weight: float,
         compute: Compute | None = None,
+        begun: bool = False,
     ) -> None:
-        self.model, self.config, self.seed = model, config, seed
+        """`begun`: the learner knows something already, so it needs no look at the features first."""
+        self.model, self.config, self.seed, self.begun = model, config, seed, begun
         self.world = _mirrored(world) if config.mirror else world
         self.steps, self.novelty_weight = config.steps, novelty_weight
         self.compute = compute or Compute()
@@ -128,14 +130,19 @@ class FeatureTraining:
     def losses(self, step: int) -> dict[str, Tensor]:
         """The loss of a step and its parts."""
         features, behind = self.features, self.backgrounds  # computed together, by those without a share too
-        if step == 0 and behind is None and (look_at := getattr(self.model.learner, "look_at", None)):
-            look_at(features[:, 0])
-            for parameter in self.model.learner.parameters():
-                self.compute.group.spread(parameter.data)  # machines round in their own ways
+        if step == 0 and not self.begun and behind is None:
+            self._look(features[:, 0])
         if schedule_writing := getattr(self.model.learner, "schedule_writing", None):
             schedule_writing(step)
         loss = self._of(step, features) if self.share else self._of_nothing()
         return {"loss": loss.total, "naming": loss.naming, "novelty": loss.novelty}
+
+    def _look(self, features: Float[Tensor, "N D"]) -> None:
+        """Show a learner that wants to see them first what it will be trained on."""
+        if look_at := getattr(self.model.learner, "look_at", None):
+            look_at(features)
+            for parameter in self.model.learner.parameters():
+                self.compute.group.spread(parameter.data)  # machines round in their own ways
 
     def _of(self, step: int, features: Float[Tensor, "N copies D"]) -> Loss:
         """The loss of this process's share of the batch."""

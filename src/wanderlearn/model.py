@@ -39,6 +39,7 @@ __all__ = [
     "restore_model",
     "save_model",
     "take_encoder",
+    "take_learner",
 ]
 
 EncoderConfig = Conv4Config | DoubleConfig | ResNet12Config | VectorsConfig
@@ -190,6 +191,26 @@ def take_encoder(path: Path, model: Model) -> float:
     own = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
     encoder.load_state_dict(own)
     return float((header.get("about") or {}).get("seconds") or 0.0)
+
+
+def take_learner(path: Path, model: Model) -> None:
+    """Put the learner of a file of weights into a model whose learner is of the same kind and size.
+
+    What does not touch the weights may differ: where thresholds would have started, say, or a dropout.
+    """
+    tensors, header = load_tensors(path)
+    _check_format(path, header)
+    theirs = from_json(ModelConfig, header.get("config"), f"The model config in {path}").learner
+    ours, prefix = model.config.learner, "learner."
+    own = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+    try:
+        if type(theirs) is not type(ours):
+            raise RuntimeError
+        model.learner.load_state_dict(own)
+    except RuntimeError as error:
+        raise WanderError(
+            f"The learner in {path} is another one than this model's: {theirs}, not {ours}."
+        ) from error
 
 
 def _with_ours(theirs: EncoderConfig, ours: EncoderConfig) -> EncoderConfig:

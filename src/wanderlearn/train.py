@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import torch
 from torch import Tensor
 
-from wanderlearn.checkpoint import Progress, Run, open_run
+from wanderlearn.checkpoint import Progress, Run, open_run, progress_of
 from wanderlearn.checkpoint import Stage as StageName
 from wanderlearn.clock import Clock
 from wanderlearn.configs import to_json
@@ -41,7 +41,7 @@ from wanderlearn.files import digest_of
 from wanderlearn.interrupt import Interrupt, interruptible
 from wanderlearn.learners.together import synchronise
 from wanderlearn.metrics import Record, ap, ap_joint, known_accuracy
-from wanderlearn.model import about_model, build, take_encoder
+from wanderlearn.model import about_model, build, take_encoder, take_learner
 from wanderlearn.optimiser import DivergedError, Optimiser, Trained
 from wanderlearn.pictures.collection import Pictures, Split
 from wanderlearn.pictures.textures import open_textures
@@ -82,6 +82,7 @@ def train(
     *,
     resume: bool = False,
     encoder: Path | None = None,
+    start: Path | None = None,
     pictures: Callable[[Split], Collection] | None = None,
     compute: Compute | None = None,
 ) -> Outcome:
@@ -89,10 +90,12 @@ def train(
 
     Ctrl-C and SIGTERM end the current step, save and return. `encoder` is a file of weights whose encoder
     to start with, instead of pretraining one (a preset with a teacher goes on with it); the seconds that it
-    took count. `pictures` gives the pictures of a split; without it they are those of the preset's world.
-    `compute` says on which device, and with which other processes: all of them call this, share every batch,
-    and end with the same weights.
+    took count. `start`, in its place, is one whose learner to start with, too: a training that goes on from
+    another, perhaps with other labels or in another world. `pictures` gives the pictures of a split; without
+    it they are those of the preset's world. `compute` says on which device, and with which other processes:
+    all of them call this, share every batch, and end with the same weights.
     """
+    encoder = encoder if start is None else start
     half = encoder is not None and lacks_background(encoder, preset.model)  # the other is still to pretrain
     teacher = find_encoder(preset.pretrain.teacher) if preset.pretrain and preset.pretrain.teacher else None
     if encoder is not None and not half and teacher is None:
@@ -111,7 +114,7 @@ def train(
             "textures": {split: open_textures(source, some.split).digest for split, some in seen.items()}
         }
     if encoder is not None:
-        identity |= {"encoder": digest_of(encoder)}
+        identity |= {"start" if start is not None else "encoder": digest_of(encoder)}
     if teacher is not None:
         identity |= {"teacher": digest_of(teacher)}
     about = {
@@ -139,9 +142,8 @@ def train(
         on_gpu = [compute.device] if compute.device.type == "cuda" else []
         stack.enter_context(torch.random.fork_rng(devices=on_gpu))
         torch.manual_seed(config.seed)
-        return _Training(preset, run, interrupt, seen["train"], seen["val"], compute, half).through(
-            encoder, teacher
-        )
+        training = _Training(preset, run, interrupt, seen["train"], seen["val"], compute, half)
+        return training.through(encoder, teacher, learns_on=start is not None)
 
 
 class _Training:
@@ -174,9 +176,12 @@ class _Training:
         self.checkpoint_at = time.monotonic()
         self.curves = Curves(run.folder) if self.config.tensorboard and self.group.first else None
 
-    def through(self, encoder: Path | None, teacher: Path | None) -> Outcome:
-        """Start or go on, and run to the end or to an interruption."""
-        self.begun = encoder is not None
+    def through(self, encoder: Path | None, teacher: Path | None, *, learns_on: bool = False) -> Outcome:
+        """Start or go on, and run to the end or to an interruption.
+
+        `learns_on`: the learner, too, is that of the file the encoder comes from.
+        """
+        self.begun, self.learns_on = encoder is not None, learns_on
         progress, beside = self._spread(self.group.by_first(lambda: self._start(encoder, teacher)))
         if self.group.size != self.run.processes_before and progress.stage != "finished":
             self._log(progress, processes=self.group.size)
@@ -201,6 +206,9 @@ class _Training:
         if restored is not None:
             return restored
         before = 0.0 if encoder is None else take_encoder(encoder, self.model)
+        if encoder is not None and self.learns_on:
+            take_learner(encoder, self.model)
+            before = float(progress_of(encoder.parent.parent).get("total_seconds") or before)
         if teacher is not None and not _taught_by(encoder, teacher):
             before += float(about_model(teacher).get("seconds") or 0.0)
         first = Progress(self._following(None), total_seconds=before)
@@ -244,7 +252,9 @@ class _Training:
             )
         if name == "features" and preset.features is not None:
             weight = self.config.novelty_weight
-            return FeatureTraining(self.model, self.world, preset.features, seed, weight, compute)
+            return FeatureTraining(
+                self.model, self.world, preset.features, seed, weight, compute, begun=self.learns_on
+            )
         return SequenceTraining(self.model, self.world, self.config, compute)
 
     def _following(self, stage: StageName | None) -> StageName:

@@ -231,15 +231,14 @@ def _whose(result: dict[str, Any]) -> str:
 
 def _origin(model: Model, about: dict[str, Any], run: Path | None, weights: Path) -> Origin:
     """What is known of where the model came from: from the weights, and from the run around them."""
+    from wanderlearn.checkpoint import progress_of
     from wanderlearn.configs import kind_of
     from wanderlearn.evaluate import Origin
     from wanderlearn.files import digest_of, read_json
-    from wanderlearn.model import about_model
     from wanderlearn.pictures.address import is_address, read_address
 
     train: dict[str, Any] = {name: about[name] for name in ("seed", "step", "validation_ap") if name in about}
-    if run is not None and (last := run / "last" / "model.safetensors").exists():
-        progress = about_model(last).get("progress") or {}
+    if run is not None and (progress := progress_of(run)):
         train |= {"seconds": progress.get("total_seconds"), "steps": progress.get("step")}
     if run is not None and (config := run / "config.json").exists():
         train["config"] = told = read_json(config)

@@ -38,7 +38,7 @@ from wanderlearn.presets import (
 )
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import TrainConfig
-from wanderlearn.shipped import find_encoder
+from wanderlearn.shipped import find_encoder, find_weights
 from wanderlearn.train import Outcome, train
 from wanderlearn.worlds import RoamingConfig, open_collection
 from wanderlearn.worlds.named import check_fit
@@ -83,6 +83,9 @@ class Options:
     weights that come with the package. The time it took is added to this run's. Or an encoder of your own,
     MODULE:CALLABLE or FILE.py:CALLABLE, from pictures [N, C, H, W] in [-1, 1] to vectors [N, D]: every
     picture goes through it once, and only the learner is trained (docs/folder.md)."""
+    start: str | None = None
+    """Go on from these weights, encoder and learner: a run folder, a file of weights, or the name of weights
+    that come with the package. Perhaps with other labels, or in a world of yours. Their time is added."""
     source: Annotated[Path | None, tyro.conf.arg(name="from")] = None
     """Folder with the original files (omniglot)."""
     device: str = "cpu"
@@ -144,10 +147,21 @@ def _train(options: Options, preset: Preset, group: Group) -> Outcome:
     if is_address(world):
         with group.first_here_before():
             check_fit(world, [find("train"), find("val")], roaming)
+    if options.start is not None and options.encoder is not None:
+        raise WanderError("Weights to start with have an encoder of their own: give --start or --encoder.")
     own = options.encoder is None or is_named_encoder(options.encoder)
     encoder = None if own else find_encoder(str(options.encoder))
+    start = None if options.start is None else find_weights(options.start)
     folder = options.runs / name
-    return train(preset, folder, resume=options.resume, encoder=encoder, pictures=find, compute=compute)
+    return train(
+        preset,
+        folder,
+        resume=options.resume,
+        encoder=encoder,
+        start=start,
+        pictures=find,
+        compute=compute,
+    )
 
 
 def _on_vectors(args: list[str]) -> bool:

@@ -24,7 +24,7 @@ from wanderlearn.worlds.roaming import RoamingConfig
 __all__ = ["PRESETS", "SCRATCH_PRESETS"]
 
 World = Literal["omniglot", "glyphs"]
-SCRATCH_MINUTES: Final = 30.0
+SCRATCH_MINUTES: Final = 25.0
 LOOK_UP: Final = 5.0  # length of the features that an LSTM or a DNC begins by looking up
 
 
@@ -69,7 +69,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     if method in FEW_NUMBERS:
         features = FeaturesConfig(steps=150, copies=1, crop=False, lr=1e-2, weight_decay=shared.weight_decay)
     elif recurrent:  # they begin by knowing how to look something up, and larger steps would undo that
-        steps, lr = (6000, 4e-4) if method == "lstm" else (1800, 1e-3)
+        steps, lr = (4000 if semi else 6000, 4e-4) if method == "lstm" else (1800, 1e-3)
         features = replace(features, steps=steps, lr=lr, muon=False, warmup=20, weight_decay=0.0)
     train = replace(
         shared,

@@ -15,10 +15,14 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     'encoder of the weights ab12, 16 epochs of pretraining by a teacher, 1 steps on sequences'
     >>> recipe({"features": {"steps": 9, "mirror": True}, "train": {"steps": 1}})
     '9 steps on features, of mirrored pictures too, 1 steps on sequences'
+    >>> recipe({"start": "ab12", "train": {"steps": 1}})
+    'went on from the weights ab12, 1 steps on sequences'
     """
     if config is None or not isinstance(config.get("train"), Mapping):
         return None
     parts = []
+    if "start" in config:
+        parts.append(f"went on from the weights {str(config['start'])[:12]}")
     if "encoder" in config:  # the digest of the weights it was taken from
         parts.append(f"encoder of the weights {str(config['encoder'])[:12]}")
     if before := _budget(config.get("pretrain"), "epochs"):
