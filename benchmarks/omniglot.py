@@ -13,14 +13,12 @@ A row whose result is there is not done again: delete it to start over.
 import argparse
 from pathlib import Path
 
-from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS
+from wanderlearn.presets import GOES_ON_FROM, PRESETS, RESNET_PRESETS, SCRATCH_PRESETS
 from wanderlearn.report.pairs import PAIRS, result_of
 from wanderlearn.table_rows import compared, pages, tested, trained
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
-# Both rows of the LSTM go on from one that was trained with all labels: it learns for long.
-FIRST = "lstm-omniglot-first"
 ROWS = [name for name in PRESETS if "-omniglot" in name] + list(RESNET_PRESETS | SCRATCH_PRESETS)
 
 
@@ -51,9 +49,9 @@ def row(name: str, runs: Path, encoder: str, seed: int) -> None:
     words = ["--train.seed", str(seed)] * bool(seed)
     if name in RESNET_PRESETS:  # an encoder of their own
         words += ["--encoder", "omniglot-resnet"]
-    elif name.startswith("lstm"):
-        trained("lstm-omniglot", runs / FIRST, "--encoder", encoder)
-        words += ["--start", str(runs / FIRST)]
+    elif first := GOES_ON_FROM.get(name.partition("-omniglot")[0]):
+        trained(name.removesuffix("-semi"), runs / first, "--encoder", encoder)
+        words += ["--start", str(runs / first)]
     elif name not in SCRATCH_PRESETS:
         words += ["--encoder", encoder]
     trained(name, run, *words)

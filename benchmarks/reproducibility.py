@@ -17,7 +17,7 @@ from wanderlearn.configs import differences, from_json, to_json
 from wanderlearn.errors import WanderError
 from wanderlearn.files import digest_of, writing
 from wanderlearn.paper import LEARNERS, METHOD_NAMES, SETTINGS, TABLES, Setting
-from wanderlearn.presets import PRESETS, RESNET_PRESETS, SCRATCH_PRESETS, Preset
+from wanderlearn.presets import GOES_ON_FROM, PRESETS, RESNET_PRESETS, SCRATCH_PRESETS, Preset
 from wanderlearn.report.ablations import read_ablation_tables
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import WORDS, MethodTable, Ours, read_method_table, seeds_of
@@ -60,6 +60,7 @@ wander train cpm-omniglot --encoder omniglot # any training command of the table
 wander evaluate runs/cpm-omniglot --json results/cpm-omniglot.json
 wander train cpm-omniglot --encoder omniglot --train.seed 1 --name cpm-omniglot-seed1
 wander evaluate runs/cpm-omniglot-seed1 --json results/cpm-omniglot-seed1.json
+wander train lstm-omniglot --encoder omniglot --name lstm-omniglot-first # what rows with --start go on from
 wander table omniglot                        # also with --forgetting and --ablations
 python benchmarks/reproducibility.py         # writes this page again
 ```
@@ -190,11 +191,17 @@ def _table(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:
             row: list[object] = [words, WORDS[setting], *([f"{printed:.2f}"] if printed is not None else [])]
             row += [_ap(ours), _interval(ours, printed), *([seeds_of(ours)] if seeds else [])]
             config = ((found.get(f"{name}.json") or {}).get("train") or {}).get("config")
-            from_package = " --encoder omniglot" if (config or {}).get("encoder") == _shipped() else ""
-            row += [ours and ours.recipe, f"`wander train {name}{from_package}`", _seconds(ours)]
+            row += [ours and ours.recipe, f"`wander train {name}{_begins(learner, config)}`", _seconds(ours)]
             row += [_commit(ours), *(_short(ours, key) for key in ("manifest_sha256", "weights_sha256"))]
             rows.append([*row, _note(table, learner, setting, printed, config)])
     return markdown_table(columns, rows)
+
+
+def _begins(learner: str, config: Mapping[str, Any] | None) -> str:
+    """What a training command says of where the run began."""
+    if config is not None and "start" in config:
+        return f" --start runs/{GOES_ON_FROM[learner]}"
+    return " --encoder omniglot" if (config or {}).get("encoder") == _shipped() else ""
 
 
 def _scratch(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:

@@ -23,7 +23,7 @@ from typing import Final
 from wanderlearn.presets.ablations import ABLATION_PRESETS, ablation_preset
 from wanderlearn.presets.context import CONTEXT_PRESETS
 from wanderlearn.presets.imagenet import IMAGENET_PRESETS
-from wanderlearn.presets.methods import PRESETS, SCRATCH_PRESETS
+from wanderlearn.presets.methods import GOES_ON_FROM, PRESETS, SCRATCH_PRESETS
 from wanderlearn.presets.own import METHOD_PRESETS
 from wanderlearn.presets.preset import METHODS, Preset
 from wanderlearn.presets.resnet import RESNET_PRESETS
@@ -33,6 +33,7 @@ __all__ = [
     "ABLATION_PRESETS",
     "ALL_PRESETS",
     "CONTEXT_PRESETS",
+    "GOES_ON_FROM",
     "IMAGENET_PRESETS",
     "METHODS",
     "METHOD_PRESETS",

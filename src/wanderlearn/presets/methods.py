@@ -21,10 +21,12 @@ from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.worlds.roaming import RoamingConfig
 
-__all__ = ["PRESETS", "SCRATCH_PRESETS"]
+__all__ = ["GOES_ON_FROM", "PRESETS", "SCRATCH_PRESETS"]
 
 World = Literal["omniglot", "glyphs"]
 SCRATCH_MINUTES: Final = 25.0
+GOES_ON_FROM: Final = {"lstm": "lstm-omniglot-first"}
+"""Methods that learn for long: both rows of the table go on from one run by the preset with all labels."""
 LOOK_UP: Final = 5.0  # length of the features that an LSTM or a DNC begins by looking up
 
 
