@@ -49,6 +49,7 @@ def test_another_learner_is_refused_in_words(tmp_path: Path, learner: object) ->
     run(tiny_preset(learner, steps=1), tmp_path / "first")
     with pytest.raises(WanderError, match=r"The learner in .*first.* is another one than this model's"):
         train(tiny_preset(CPM), tmp_path / "second", start=weights(tmp_path / "first"), pictures=pictures)
+    assert not (tmp_path / "second").exists()  # nothing is in the way of another try
 
 
 def test_resuming_asks_for_the_same_start(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from wanderlearn.files import digest_of
 from wanderlearn.interrupt import Interrupt, interruptible
 from wanderlearn.learners.together import synchronise
 from wanderlearn.metrics import Record, ap, ap_joint, known_accuracy
-from wanderlearn.model import about_model, build, take_encoder, take_learner
+from wanderlearn.model import Model, about_model, build, take_encoder, take_learner
 from wanderlearn.optimiser import DivergedError, Optimiser, Trained
 from wanderlearn.pictures.collection import Pictures, Split
 from wanderlearn.pictures.textures import open_textures
@@ -96,6 +96,9 @@ def train(
     all of them call this, share every batch, and end with the same weights.
     """
     encoder = encoder if start is None else start
+    if encoder is not None:  # what does not fit is refused before a folder is made
+        with torch.random.fork_rng(devices=[]):
+            _take(encoder, build(preset.model), learner=start is not None)
     half = encoder is not None and lacks_background(encoder, preset.model)  # the other is still to pretrain
     teacher = find_encoder(preset.pretrain.teacher) if preset.pretrain and preset.pretrain.teacher else None
     if encoder is not None and not half and teacher is None:
@@ -205,10 +208,7 @@ class _Training:
         restored = self.run.restore(self.model)
         if restored is not None:
             return restored
-        before = 0.0 if encoder is None else take_encoder(encoder, self.model)
-        if encoder is not None and self.learns_on:
-            take_learner(encoder, self.model)
-            before = float(progress_of(encoder.parent.parent).get("total_seconds") or before)
+        before = 0.0 if encoder is None else _take(encoder, self.model, learner=self.learns_on)
         if teacher is not None and not _taught_by(encoder, teacher):
             before += float(about_model(teacher).get("seconds") or 0.0)
         first = Progress(self._following(None), total_seconds=before)
@@ -374,6 +374,15 @@ class _Training:
             f"{self.run.last}. Start a new run with a lower learning rate (--train.lr) or a lower cap on the "
             "gradient (--train.clip)."
         )
+
+
+def _take(weights: Path, model: Model, *, learner: bool) -> float:
+    """Put the encoder of a file into a model, perhaps the learner too; gives the seconds that it took."""
+    seconds = take_encoder(weights, model)
+    if not learner:
+        return seconds
+    take_learner(weights, model)
+    return float(progress_of(weights.parent.parent).get("total_seconds") or seconds)
 
 
 def _taught_by(encoder: Path | None, teacher: Path) -> bool:
