@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import chdir
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,8 @@ from wanderlearn.errors import WanderError
 from wanderlearn.files import digest_of, writing
 from wanderlearn.paper import LEARNERS, METHOD_NAMES, SETTINGS, TABLES, Setting
 from wanderlearn.presets import GOES_ON_FROM, PRESETS, RESNET_PRESETS, SCRATCH_PRESETS, Preset
-from wanderlearn.report.ablations import read_ablation_tables
+from wanderlearn.report.ablations import TABLES as ABLATION_TABLES
+from wanderlearn.report.ablations import AblationTables, read_ablation_tables
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import WORDS, MethodTable, Ours, read_method_table, seeds_of
 from wanderlearn.report.pairs import pairs_markdown
@@ -29,6 +31,7 @@ from wanderlearn.shipped import find_encoder
 ROOT = Path(__file__).parents[1]
 RESULTS, DOCUMENT = ROOT / "results", ROOT / "REPRODUCIBILITY.md"
 PAPER_SEQUENCES: Final = 2000
+TITLES: Final = {name: title for name, (title, _, _) in ABLATION_TABLES.items()}
 SHOWN_CHANGES: Final = 4
 # Settings that change how a run goes, not what comes of it.
 NO_MATTER: Final = {"train.threads", "train.workers", "train.tensorboard", "train.checkpoint_minutes"}
@@ -102,7 +105,10 @@ def _document(results: Path) -> str:
         "## Forgetting",
         parts_markdown(forgetting.parts(), forgetting.warnings),
         "## Ablations",
+        "All rows start with the same encoder and have the same short budget (`python "
+        "benchmarks/ablations.py`), shorter than the main table's: ours are to be compared with each other.",
         parts_markdown(ablations.parts(), ablations.warnings),
+        _agreement(ablations),
         _commands(ablations.missing),
         "## The embedded world",
         "RoamingOmniglot's sequences of glyphs that are drawn by the package itself: no download. "
@@ -151,6 +157,23 @@ def _order(table: MethodTable) -> str:
             for ap in (ours, theirs)
         )
         said.append(f"- {WORDS[setting]}, from best to worst: {here}; in the paper: {there}.")
+    return "\n".join(said)
+
+
+def _agreement(ablations: AblationTables) -> str:
+    """How many pairs of rows are in the paper's order, and which are not."""
+    said = []
+    for table, rows in ablations.tables.items():
+        run = [(row.name, row.ap, row.paper_ap) for row in rows if row.ap is not None]
+        pairs = list(combinations(run, 2))
+        against = [
+            f"{other} is {'above' if ours > before else 'below'} {one}"
+            for (one, before, printed), (other, ours, theirs) in pairs
+            if (ours - before) * (theirs - printed) < 0
+        ]
+        not_so = f"; not so: {', '.join(against)}" if against else ""
+        agree = f"of {len(pairs)} pairs of rows {len(pairs) - len(against)} are in the paper's order"
+        said += [f"- {TITLES[table]}: {agree}{not_so}."] if pairs else []
     return "\n".join(said)
 
 
