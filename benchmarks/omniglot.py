@@ -49,13 +49,19 @@ def row(name: str, runs: Path, encoder: str, seed: int) -> None:
     words = ["--train.seed", str(seed)] * bool(seed)
     if name in RESNET_PRESETS:  # an encoder of their own
         words += ["--encoder", "omniglot-resnet"]
-    elif first := GOES_ON_FROM.get(name.partition("-omniglot")[0]):
-        trained(name.removesuffix("-semi"), runs / first, "--encoder", encoder)
-        words += ["--start", str(runs / first)]
     elif name not in SCRATCH_PRESETS:
-        words += ["--encoder", encoder]
+        words += begun(name, runs, encoder)
     trained(name, run, *words)
     tested(run, result)
+
+
+def begun(name: str, runs: Path, encoder: str) -> list[str]:
+    """What a command says of where a run begins; what it goes on from is trained first."""
+    if name not in GOES_ON_FROM:
+        return ["--encoder", encoder]
+    before, *changes = GOES_ON_FROM[name]
+    trained(name.partition("-omniglot")[0] + "-omniglot", runs / before, *begun(before, runs, encoder))
+    return ["--start", str(runs / before), *changes]
 
 
 if __name__ == "__main__":

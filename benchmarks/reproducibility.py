@@ -64,6 +64,7 @@ wander evaluate runs/cpm-omniglot --json results/cpm-omniglot.json
 wander train cpm-omniglot --encoder omniglot --train.seed 1 --name cpm-omniglot-seed1
 wander evaluate runs/cpm-omniglot-seed1 --json results/cpm-omniglot-seed1.json
 wander train lstm-omniglot --encoder omniglot --name lstm-omniglot-first # what rows with --start go on from
+wander train lstm-omniglot --start runs/lstm-omniglot-first --name lstm-omniglot-second
 wander table omniglot                        # also with --forgetting and --ablations
 python benchmarks/reproducibility.py         # writes this page again
 ```
@@ -214,16 +215,17 @@ def _table(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:
             row: list[object] = [words, WORDS[setting], *([f"{printed:.2f}"] if printed is not None else [])]
             row += [_ap(ours), _interval(ours, printed), *([seeds_of(ours)] if seeds else [])]
             config = ((found.get(f"{name}.json") or {}).get("train") or {}).get("config")
-            row += [ours and ours.recipe, f"`wander train {name}{_begins(learner, config)}`", _seconds(ours)]
+            row += [ours and ours.recipe, f"`wander train {name}{_begins(name, config)}`", _seconds(ours)]
             row += [_commit(ours), *(_short(ours, key) for key in ("manifest_sha256", "weights_sha256"))]
             rows.append([*row, _note(table, learner, setting, printed, config)])
     return markdown_table(columns, rows)
 
 
-def _begins(learner: str, config: Mapping[str, Any] | None) -> str:
+def _begins(name: str, config: Mapping[str, Any] | None) -> str:
     """What a training command says of where the run began."""
-    if config is not None and "start" in config:
-        return f" --start runs/{GOES_ON_FROM[learner]}"
+    if config is not None and "start" in config and name in GOES_ON_FROM:
+        before, *changes = GOES_ON_FROM[name]
+        return " ".join([f" --start runs/{before}", *changes])
     return " --encoder omniglot" if (config or {}).get("encoder") == _shipped() else ""
 
 
@@ -318,7 +320,9 @@ def _note(
         notes.append("made from a working copy that differed from its commit")
     if config is not None and config.get("encoder", _shipped()) != _shipped():
         notes.append("started with an earlier encoder than the package has now")
-    if config is not None and (other := list(changed(config, PRESETS[name]))):
+    said = GOES_ON_FROM.get(name, ())  # in the command
+    other = [] if config is None else [o for o in changed(config, PRESETS[name]) if f"--{o}" not in said]
+    if other:
         more = f" and {len(other) - SHOWN_CHANGES} more" if len(other) > SHOWN_CHANGES else ""
         notes.append(f"the preset's settings are others now: {', '.join(other[:SHOWN_CHANGES])}{more}")
     return "; ".join(notes)

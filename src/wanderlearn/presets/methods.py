@@ -25,8 +25,12 @@ __all__ = ["GOES_ON_FROM", "PRESETS", "SCRATCH_PRESETS"]
 
 World = Literal["omniglot", "glyphs"]
 SCRATCH_MINUTES: Final = 25.0
-GOES_ON_FROM: Final = {"lstm": "lstm-omniglot-first"}
-"""Methods that learn for long: both rows of the table go on from one run by the preset with all labels."""
+GOES_ON_FROM: Final[dict[str, tuple[str, ...]]] = {
+    "lstm-omniglot-second": ("lstm-omniglot-first",),
+    "lstm-omniglot": ("lstm-omniglot-second", "--features.steps", "5000", "--features.lr", "2e-4"),
+    "lstm-omniglot-semi": ("lstm-omniglot-first",),
+}
+"""Runs of what learns for long: each goes on from another by the preset with all labels, perhaps changed."""
 LOOK_UP: Final = 5.0  # length of the features that an LSTM or a DNC begins by looking up
 
 
