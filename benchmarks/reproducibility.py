@@ -33,6 +33,7 @@ RESULTS, DOCUMENT = ROOT / "results", ROOT / "REPRODUCIBILITY.md"
 PAPER_SEQUENCES: Final = 2000
 TITLES: Final = {name: title for name, (title, _, _) in ABLATION_TABLES.items()}
 SHOWN_CHANGES: Final = 4
+BEGUN: Final = ("encoder", "start")  # what a run began with, beside its settings
 # Settings that change how a run goes, not what comes of it.
 NO_MATTER: Final = {"train.threads", "train.workers", "train.tensorboard", "train.checkpoint_minutes"}
 HEAD: Final = """# Reproducibility
@@ -338,7 +339,7 @@ def _against(ap: float, interval: Mapping[str, float] | None, paper: float) -> s
 
 def changed(config: Mapping[str, Any], preset: Preset) -> Iterator[str]:
     """The settings of a run that its preset no longer has."""
-    own = {name: value for name, value in config.items() if name not in ("pictures", "encoder")}
+    own = {name: value for name, value in config.items() if name not in ("pictures", *BEGUN)}
     try:
         then = to_json(from_json(Preset, own))
     except WanderError:
@@ -346,7 +347,7 @@ def changed(config: Mapping[str, Any], preset: Preset) -> Iterator[str]:
         return
     for name, _, _ in differences(then, to_json(preset)):
         # A run that was given its encoder did no pretraining of its own.
-        taken = "encoder" in config and name.split(".")[0] == "pretrain"
+        taken = any(key in config for key in BEGUN) and name.split(".")[0] == "pretrain"
         if name not in NO_MATTER and not taken:
             yield name
 

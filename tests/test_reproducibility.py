@@ -144,6 +144,31 @@ def test_a_preset_that_has_changed_since_is_named(page: ModuleType, tmp_path: Pa
     assert "; the preset's settings are others now: train.lr" in rows["CPM", "supervised"]["note"]
 
 
+def test_a_row_that_goes_on_from_another_run_says_how(page: ModuleType, tmp_path: Path) -> None:
+    preset = PRESETS["lstm-omniglot"]
+    assert preset.features
+    changed = replace(preset.features, steps=5000, lr=2e-4)  # as its command says
+    config = to_json(replace(preset, pretrain=None, features=changed)) | {"start": "ab" * 32}
+    train = {"seconds": 1.0, "config": config}
+    put(tmp_path / "results", "lstm-omniglot", learner="lstm", metrics=figures(65.0, 64.5, 65.5), train=train)
+    _, rows = table_of(page.document(tmp_path / "results"), "RoamingOmniglot")
+    row = rows["LSTM", "supervised"]
+    assert row["training command"] == (
+        "`wander train lstm-omniglot --start runs/lstm-omniglot-second "
+        "--features.steps 5000 --features.lr 2e-4`"
+    )
+    assert row["recipe"].startswith("went on from the weights abababababab, 5,000 steps on features")
+    assert row["note"] == "above by 0.66"
+
+
+def test_the_order_of_ablations_is_compared_with_the_papers(page: ModuleType, tmp_path: Path) -> None:
+    for slug, ap in (("no-metric", 93.0), ("no-thresholds", 92.0), ("cpm-gau-cos", 94.0)):
+        ablated(tmp_path / "results", slug, ap)
+    text = page.document(tmp_path / "results")
+    said = "of 3 pairs of rows 2 are in the paper's order; not so: No thresholds is below No metric."
+    assert f"- Architecture: {said}" in text
+
+
 def test_seeds_and_ablations_are_on_the_page(page: ModuleType, tmp_path: Path) -> None:
     results = tmp_path / "results"
     for name, ap in (("cpm-omniglot", 93.0), ("cpm-omniglot-seed1", 95.0)):
