@@ -22,7 +22,7 @@ from wanderlearn.paper import (
     TABLES,
     Figures,
 )
-from wanderlearn.presets import PRESETS
+from wanderlearn.presets import GOES_ON_FROM, PRESETS
 from wanderlearn.report.methods import read_method_table
 from wanderlearn.results import write_result
 
@@ -380,8 +380,12 @@ def test_every_page_speaks_of_its_presets_as_they_are(learner: str, pages: Modul
     wanted = pages.presets([learner])
     assert inside(page, "presets").strip() == wanted, "run `python benchmarks/method_pages.py`"
     for name in (f"{learner}-omniglot", f"{learner}-omniglot-semi"):
+        begins = ""
+        if name in GOES_ON_FROM:
+            before, *changes = GOES_ON_FROM[name]
+            begins = " ".join([f" --start runs/{before}", *changes])
         assert (
-            f"wander train {name} && wander evaluate runs/{name} --json results/{name}.json"
+            f"wander train {name}{begins} && wander evaluate runs/{name} --json results/{name}.json"
             in page.read_text()
         )
         assert f"| `{name}` " in wanted
