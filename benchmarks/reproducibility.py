@@ -99,7 +99,8 @@ def _document(results: Path) -> str:
         _context(omniglot),
         "## What the recipe is worth",
         "The authors' own way, sequences from the first step on with nothing pretrained, for as long as "
-        "there was time: mind the seconds. Those of the recipe count the encoder that all rows share.",
+        "there was time: mind seconds and steps. These two shared their cores with another run, so their "
+        "seconds are worth less than others'. Those of the recipe count the encoder that all rows share.",
         _scratch(omniglot, found),
         "## A stronger encoder",
         "The same pictures, the same recipe, and a small ResNet-12 in the place of Conv4-64.",
