@@ -12,7 +12,7 @@ from wanderlearn.cli import main
 from wanderlearn.errors import WanderError
 from wanderlearn.feature_training import FeaturesConfig
 from wanderlearn.learners.lstm import LSTMLearner
-from wanderlearn.model import load_model
+from wanderlearn.model import about_model, load_model
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.shipped import find_weights
 from wanderlearn.train import train
@@ -32,6 +32,15 @@ def test_encoder_and_learner_go_on_from_where_they_were(tmp_path: Path) -> None:
         torch.testing.assert_close(one, other, atol=1e-7, rtol=0)
     spent = [progress_of(tmp_path / name)["total_seconds"] for name in ("first", "second")]
     assert spent[1] > spent[0] > 0
+
+
+def test_weights_alone_know_the_seconds_they_took(tmp_path: Path) -> None:
+    run(tiny_preset(CPM, steps=2), tmp_path / "first")
+    alone = tmp_path / "alone.safetensors"
+    alone.write_bytes(weights(tmp_path / "first").read_bytes())
+    cost = about_model(alone)["seconds"]
+    train(tiny_preset(CPM, steps=1), tmp_path / "second", start=alone, pictures=pictures)
+    assert progress_of(tmp_path / "second")["total_seconds"] > cost > 0
 
 
 def test_where_thresholds_would_have_started_may_differ(tmp_path: Path) -> None:

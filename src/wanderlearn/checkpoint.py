@@ -111,9 +111,9 @@ class Run:
 
     def save_best(self, model: Model, progress: Progress) -> None:
         """Keep this model as the best so far."""
-        standing = {"stage": progress.stage, "step": progress.step, "validation_ap": progress.best_ap}
+        standing = {"stage": progress.stage, "step": progress.step, "seconds": progress.total_seconds}
         if self.writes:
-            save_model(self.best, model, self.about | standing)
+            save_model(self.best, model, self.about | standing | {"validation_ap": progress.best_ap})
 
     def save_pretrained(self, model: Model, progress: Progress) -> None:
         """Keep the model as pretraining left it: other runs can start with its encoder."""
