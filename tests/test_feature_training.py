@@ -217,3 +217,25 @@ def test_what_has_no_mirror_image_is_not_mirrored() -> None:
     made_of_vectors = Roaming(vectors, world(WITH_FEATURES).config)
     with pytest.raises(WanderError, match="leave --features"):
         FeatureTraining(build(tiny_model()), made_of_vectors, FeaturesConfig(mirror=True), 0, 1.0)
+
+
+def test_things_may_return_as_often_as_there_are_pictures_of_them() -> None:
+    model = build(tiny_model())
+    limited = world(WITH_FEATURES, length=40, per_class=2)
+    most = min(np.diff(limited.pictures.first))
+    often = {}
+    for share in (0.0, 0.5, 1.0):
+        config = FeaturesConfig(steps=1, copies=1, batch_size=8, returning=share)
+        stage = FeatureTraining(model, limited, config, 0, novelty_weight=1.0)
+        met = [np.bincount(stage._meetings(i).truth).max() for i in range(40)]
+        often[share] = np.mean(np.array(met) > 2)
+        assert max(met) <= most
+        assert torch.isfinite(stage.losses(0)["loss"])
+    assert often[0.0] == 0
+    assert 0.2 < often[0.5] < 0.8 < often[1.0]
+
+
+@pytest.mark.parametrize("share", [-0.5, 1.5])
+def test_an_impossible_share_is_refused_in_words(share: float) -> None:
+    with pytest.raises(WanderError, match=r"features.returning must lie between 0 and 1"):
+        FeaturesConfig(returning=share)

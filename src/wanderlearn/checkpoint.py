@@ -33,7 +33,11 @@ Stage = Literal["pretrain", "features", "sequences", "finished"]
 # How a run is carried out, not what it is: these may differ when it is resumed.
 FREE: Final = ("train.threads", "train.workers", "train.checkpoint_minutes", "train.tensorboard")
 # Fields that came later, and what they were before.
-ADDED: Final[dict[str, Any]] = {"train.sync_batch_norm": False, "train.precision": "float32"}
+ADDED: Final[dict[str, Any]] = {
+    "train.sync_batch_norm": False,
+    "train.precision": "float32",
+    "features.returning": 0.0,
+}
 # A killed process may leave helpers behind that hold its lock for some seconds more.
 PATIENCE: Final = 30.0
 

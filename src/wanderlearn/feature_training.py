@@ -5,7 +5,7 @@ its own way. A training step then costs a tenth, and the learner has found its w
 touched again.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -28,7 +28,7 @@ from wanderlearn.schedule import Schedule
 from wanderlearn.singles import singles_of
 from wanderlearn.worlds.draws import Purpose, uniforms
 from wanderlearn.worlds.roaming import Roaming
-from wanderlearn.worlds.sequence import Ints
+from wanderlearn.worlds.sequence import Ints, Meetings
 from wanderlearn.worlds.world import World
 
 __all__ = ["FeatureTraining", "FeaturesConfig", "kept_features"]
@@ -51,6 +51,9 @@ class FeaturesConfig:
     """Crop them at random, where the world does so in training; otherwise they are seen as in a test."""
     mirror: bool = False
     """Meet mirrored pictures, too, as classes of their own: for characters."""
+    returning: float = 0.0
+    """Share of sequences in which a class may return as often as it has pictures, not `per_class` times at
+    most: else who can count learns that what was met so often is never met again."""
     batch_size: int = 16
     """Sequences per step."""
     grow: int = 0
@@ -74,6 +77,8 @@ class FeaturesConfig:
         for name in ("copies", "batch_size"):
             if getattr(self, name) < 1:
                 raise WanderError(f"features.{name} must be at least 1, not {getattr(self, name)}.")
+        if not 0 <= self.returning <= 1:
+            raise WanderError(f"features.returning must lie between 0 and 1, not {self.returning}.")
 
     @property
     def wanted(self) -> bool:
@@ -99,6 +104,7 @@ class FeatureTraining:
         """`begun`: the learner knows something already, so it needs no look at the features first."""
         self.model, self.config, self.seed, self.begun = model, config, seed, begun
         self.world = _mirrored(world) if config.mirror else world
+        self.without_limit = _without_limit(self.world) if config.returning else self.world
         self.steps, self.novelty_weight = config.steps, novelty_weight
         self.compute = compute or Compute()
         self.share = self.compute.group.share(config.batch_size)
@@ -147,7 +153,7 @@ class FeatureTraining:
     def _of(self, step: int, features: Float[Tensor, "N copies D"]) -> Loss:
         """The loss of this process's share of the batch."""
         first, here = step * self.config.batch_size, self.compute.here
-        meetings = [self.world.meetings(self.seed, first + i) for i in self.share]
+        meetings = [self._meetings(first + i) for i in self.share]
         batch = self.world.batch(meetings, pixels=False)
         met = np.concatenate([each.picture for each in meetings])  # [N] in the order of `valid`
         copy = np.concatenate([self._copies(each.index, len(each)) for each in meetings])  # [N]
@@ -162,6 +168,14 @@ class FeatureTraining:
         with part_of(self.share.start, self.config.batch_size):
             answers = self.model.learner(placed[:, :end], given, self.world.slots)
         return sequence_loss(answers, target, valid, self.novelty_weight, self.compute)
+
+    def _meetings(self, index: int) -> Meetings:
+        """Sequence number `index`, of the world or of the one in which things return as they like."""
+        if not self.config.returning:
+            return self.world.meetings(self.seed, index)
+        draw = uniforms(self.seed, "returning", index, Purpose.ORDER, 1)[0]
+        world = self.without_limit if draw < self.config.returning else self.world
+        return world.meetings(self.seed, index)
 
     def length(self, step: int) -> int:
         """So many meetings of its sequences a step sees."""
@@ -187,6 +201,12 @@ def _mirrored(world: World) -> World:
         "Only pictures can be mirrored to be others, not vectors, things in rooms or pictures with something "
         "behind them: leave --features.mirror off."
     )
+
+
+def _without_limit(world: World) -> World:
+    if isinstance(world, Roaming):
+        return Roaming(world.pictures, replace(world.config, per_class=world.most_per_class))
+    raise WanderError("In recorded walks things return as they do: leave --features.returning at 0.")
 
 
 def kept_features(

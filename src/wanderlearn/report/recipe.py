@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["recipe"]
+__all__ = ["met_there", "recipe"]
 
 
 def recipe(config: Mapping[str, Any] | None) -> str | None:
@@ -15,6 +15,8 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     'encoder of the weights ab12, 16 epochs of pretraining by a teacher, 1 steps on sequences'
     >>> recipe({"features": {"steps": 9, "mirror": True}, "train": {"steps": 1}})
     '9 steps on features, of mirrored pictures too, 1 steps on sequences'
+    >>> recipe({"features": {"steps": 9, "returning": 0.5}, "train": {"steps": 1}})
+    '9 steps on features, classes return without limit in 50%, 1 steps on sequences'
     >>> recipe({"start": "ab12", "train": {"steps": 1}})
     'went on from the weights ab12, 1 steps on sequences'
     """
@@ -28,10 +30,17 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     if before := _budget(config.get("pretrain"), "epochs"):
         parts.append(f"{before} of pretraining" + " by a teacher" * ("teacher" in config))
     if between := _budget(config.get("features"), "steps"):
-        mirrored = config["features"].get("mirror")
-        parts.append(f"{between} on features" + ", of mirrored pictures too" * bool(mirrored))
+        parts.append(f"{between} on features{met_there(config['features'])}")
     parts.append(f"{_budget(config['train'], 'steps') or 'no time'} on sequences")
     return ", ".join(parts)
+
+
+def met_there(features: Mapping[str, Any]) -> str:
+    """What is met on features beside what the world says, as more words."""
+    words = ", of mirrored pictures too" * bool(features.get("mirror"))
+    if share := features.get("returning"):
+        words += f", classes return without limit in {share:.0%}"
+    return words
 
 
 def _budget(stage: Mapping[str, Any] | None, unit: str) -> str:

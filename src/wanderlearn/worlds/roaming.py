@@ -94,6 +94,13 @@ class Roaming:
         """How many class slots a learner needs here."""
         return self.config.classes
 
+    @property
+    def most_per_class(self) -> int:
+        """How often any class could be met in one sequence, with a picture of its own each time."""
+        config, pictures = self.config, self.pictures
+        together = ceil(config.classes // config.environments / pictures.families)  # stand for one class
+        return max(config.per_class, int(np.diff(pictures.first).min()) // together)
+
     def meetings(self, seed: int, index: int) -> Meetings:
         """Sequence number `index` of the world with this seed."""
         concrete, environment, picture = self._order(seed, index)
