@@ -21,7 +21,7 @@ from torch import Tensor
 
 from wanderlearn.configs import to_json
 from wanderlearn.evaluate import gather
-from wanderlearn.feature_training import FeaturesConfig, FeatureTraining, kept_features
+from wanderlearn.feature_training import FeaturesConfig, FeatureTraining
 from wanderlearn.files import digest_of
 from wanderlearn.learners.wayfarer import SWITCHES, WayfarerConfig
 from wanderlearn.metrics import summary
@@ -31,7 +31,8 @@ from wanderlearn.presets import PRESETS
 from wanderlearn.results import commit, fill, markdown_table, read_result, write_result
 from wanderlearn.schedule import rate_factor
 from wanderlearn.shipped import find_encoder
-from wanderlearn.worlds import draw_manifest, open_pictures, world_of
+from wanderlearn.worlds import RoamingConfig, draw_manifest, open_pictures, world_of
+from wanderlearn.worlds.families import with_families
 
 ROOT = Path(__file__).parents[1]
 RESULT, PAGE = ROOT / "results" / "wayfarer-tries.json", ROOT / "docs" / "wayfarer.md"
@@ -42,37 +43,38 @@ ENCODERS = {"omniglot": "omniglot", "glyphs": "cpm-glyphs"}  # that come with th
 
 def rows(world: str) -> dict[str, LearnerConfig]:
     """What is compared, by name."""
+    ours = WayfarerConfig(dropout=0.25)
     found: dict[str, LearnerConfig] = {
         "Online ProtoNet": PRESETS[f"protonet-{world}"].model.learner,
         "CPM": PRESETS[f"cpm-{world}"].model.learner,
-        "Wayfarer": WayfarerConfig(),
+        "Wayfarer": ours,
     }
-    return found | {f"no {switch}": replace(WayfarerConfig(), **{switch: False}) for switch in SWITCHES}
+    return found | {f"no {switch}": replace(ours, **{switch: False}) for switch in SWITCHES}
 
 
-def features_of(options: argparse.Namespace) -> tuple[Path, Tensor]:
-    """The weights of the encoder, and its features of all training pictures."""
-    weights = find_encoder(options.encoder or ENCODERS[options.world])
+def stage_of(name: str, semi: bool, options: argparse.Namespace, weights: Path) -> FeatureTraining:
+    """One row before its first step, to be trained on features as Wayfarer's preset says."""
     preset = PRESETS[f"wayfarer-{options.world}"]
-    model = build(preset.model)
+    torch.manual_seed(options.seed)
+    model = build(ModelConfig(preset.model.encoder, rows(options.world)[name]))
     take_encoder(weights, model)
-    world = world_of(open_pictures(options.world, "train"), preset.roaming)
-    return weights, kept_features(model, world, options.copies, options.seed)
+    budget = replace(preset.features or FeaturesConfig(), steps=options.steps, copies=options.copies)
+    world = world_of(open_pictures(options.world, "train"), replace(preset.roaming, semi=semi))
+    return FeatureTraining(model, world, budget, options.seed, novelty_weight=1.0)
 
 
 def measure(
-    name: str, semi: bool, options: argparse.Namespace, weights: Path, kept: Tensor
+    name: str, semi: bool, options: argparse.Namespace, weights: Path, kept: list[Tensor]
 ) -> dict[str, Any]:
-    """Train one row on the features of the training pictures, and score it on validation sequences."""
-    config, preset = rows(options.world)[name], PRESETS[f"wayfarer-{options.world}"]
-    roaming = replace(preset.roaming, semi=semi)
-    torch.manual_seed(options.seed)
-    model = build(ModelConfig(preset.model.encoder, config))
-    take_encoder(weights, model)
-    budget = FeaturesConfig(steps=options.steps, copies=options.copies)
-    world = world_of(open_pictures(options.world, "train"), roaming)
-    stage = FeatureTraining(model, world, budget, options.seed, novelty_weight=1.0)
-    stage.features = kept  # the same for every row
+    """Train one row on the features of the training pictures, and score it on validation sequences.
+
+    The first finds `kept` empty and leaves the features there, for the others.
+    """
+    stage = stage_of(name, semi, options, weights)
+    model, budget = stage.model, stage.config
+    if kept:
+        stage.features = kept[0]  # the same for every row
+    kept[:] = [stage.features]
     optimiser = Optimiser(stage.tensors(), budget)
     model.train()
     start = time.process_time()
@@ -81,7 +83,9 @@ def measure(
         factor = rate_factor(budget.schedule, step / options.steps, step, budget.warmup)
         optimiser.step(stage.losses(step)["loss"], factor)
     seconds = time.process_time() - start
-    val = world_of(open_pictures(options.world, "val"), roaming)
+    roaming = replace(PRESETS[f"wayfarer-{options.world}"].roaming, semi=semi)
+    assert isinstance(roaming, RoamingConfig)
+    val = world_of(with_families(open_pictures(options.world, "val"), roaming), roaming)
     manifest = draw_manifest(val, options.seed, options.sequences)
     metrics = summary(gather(model, val, manifest.sequences))
     shots = {entry["shots"]: entry["mean"] for entry in metrics["shots"]["labelled"]}
@@ -89,7 +93,8 @@ def measure(
         "name": name,
         "semi": semi,
         "world": options.world,
-        "learner": to_json(config),
+        "learner": to_json(model.config.learner),
+        "features": to_json(budget),
         "parameters": sum(p.numel() for p in model.learner.parameters()),
         "steps": options.steps,
         "copies": options.copies,
@@ -149,8 +154,8 @@ def main() -> None:
     ]
     known = {(row["name"], row["semi"]) for row in found}
     todo = both if options.only else [one for one in both if one not in known]
-    if todo:
-        weights, kept = features_of(options)
+    weights = find_encoder(options.encoder or ENCODERS[options.world])
+    kept: list[Tensor] = []
     for name, semi in todo:
         row = measure(name, semi, options, weights, kept)
         print(f"{name}, {'few' if semi else 'all'} labels: AP {row['ap']:.2f}", file=sys.stderr)
