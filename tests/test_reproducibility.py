@@ -147,17 +147,17 @@ def test_a_preset_that_has_changed_since_is_named(page: ModuleType, tmp_path: Pa
 def test_a_row_that_goes_on_from_another_run_says_how(page: ModuleType, tmp_path: Path) -> None:
     preset = PRESETS["lstm-omniglot"]
     assert preset.features
-    changed = replace(preset.features, steps=5000, lr=2e-4)  # as its command says
-    config = to_json(replace(preset, pretrain=None, features=changed)) | {"start": "ab" * 32}
+    changed = replace(preset.features, steps=14000), replace(preset.train, seed=1)  # as its command says
+    same = replace(preset, pretrain=None, features=changed[0], train=changed[1])
+    config = to_json(same) | {"start": "ab" * 32}
     train = {"seconds": 1.0, "config": config}
     put(tmp_path / "results", "lstm-omniglot", learner="lstm", metrics=figures(65.0, 64.5, 65.5), train=train)
     _, rows = table_of(page.document(tmp_path / "results"), "RoamingOmniglot")
     row = rows["LSTM", "supervised"]
     assert row["training command"] == (
-        "`wander train lstm-omniglot --start runs/lstm-omniglot-second "
-        "--features.steps 5000 --features.lr 2e-4`"
+        "`wander train lstm-omniglot --start runs/lstm-omniglot-third --features.steps 14000 --train.seed 1`"
     )
-    assert row["recipe"].startswith("went on from the weights abababababab, 5,000 steps on features")
+    assert row["recipe"].startswith("went on from the weights abababababab, 14,000 steps on features")
     assert row["note"] == "above by 0.66"
 
 

@@ -27,7 +27,8 @@ World = Literal["omniglot", "glyphs"]
 SCRATCH_MINUTES: Final = 25.0
 GOES_ON_FROM: Final[dict[str, tuple[str, ...]]] = {
     "lstm-omniglot-second": ("lstm-omniglot-first",),
-    "lstm-omniglot": ("lstm-omniglot-second", "--features.steps", "5000", "--features.lr", "2e-4"),
+    "lstm-omniglot-third": ("lstm-omniglot-second", "--features.steps", "5000", "--features.lr", "2e-4"),
+    "lstm-omniglot": ("lstm-omniglot-third", "--features.steps", "14000", "--train.seed", "1"),
     "lstm-omniglot-semi": ("lstm-omniglot-first",),
 }
 """Runs of what learns for long: each goes on from another by the preset with all labels, perhaps changed."""
