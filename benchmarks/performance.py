@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from wanderlearn.cli.bench import BENCHES
-from wanderlearn.presets import METHODS
+from wanderlearn.model import build
+from wanderlearn.presets import METHODS, PRESETS
 from wanderlearn.results import fill, markdown_table, read_result
 
 OWN_PAGE = ("rooms", "distributed")  # docs/rooms.md, docs/scaling.md
@@ -18,6 +21,7 @@ SHOWN = tuple(name for name in BENCHES if name not in OWN_PAGE)
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "performance.md"
 OTHERS = METHODS[1:]  # all but CPM, which is always measured
+BY_CLASS = ("cpm", "protonet", "wayfarer")  # others keep examples or clusters, or as much whatever they met
 NAMES = {
     "length": "meetings T",
     "classes": "class slots K",
@@ -91,8 +95,23 @@ def _learners(train: dict[str, Any]) -> str:
     for name in ("cpm", *(name for name in OTHERS if name in train)):  # a newer one may not be measured yet
         figures = train if name == "cpm" else train[name]
         ratios = [figures["step_over_encoder"], figures["step_over_encoder_semi"]]
-        rows.append([name, figures["encoder_seconds"], *ratios])
-    return markdown_table(["learner", "encoder alone, s", "step / encoder", "few labels"], rows)
+        rows.append([name, figures["encoder_seconds"], *ratios, *_sizes(name)])
+    columns = ["learner", "encoder alone, s", "step / encoder", "few labels", "parameters", "bytes per class"]
+    return markdown_table(columns, rows)
+
+
+def _sizes(name: str) -> list[object]:
+    """The learner's own parameters, and what its memory grows by with a class."""
+    learner: Any = build(PRESETS[f"{name}-omniglot"].model).learner
+    few, more = (_bytes(learner.begin(1, slots)) for slots in (49, 50))
+    grows = more - few if name in BY_CLASS else None
+    return [f"{sum(p.numel() for p in learner.parameters()):,}", grows]
+
+
+def _bytes(state: object) -> int:
+    if isinstance(state, Tensor):
+        return state.numel() * state.element_size()
+    return sum(map(_bytes, state)) if isinstance(state, tuple) else 0
 
 
 def _profile(parts: dict[str, dict[str, float]]) -> str:
