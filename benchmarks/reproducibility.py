@@ -64,8 +64,7 @@ wander train cpm-omniglot --encoder omniglot # any training command of the table
 wander evaluate runs/cpm-omniglot --json results/cpm-omniglot.json
 wander train cpm-omniglot --encoder omniglot --train.seed 1 --name cpm-omniglot-seed1
 wander evaluate runs/cpm-omniglot-seed1 --json results/cpm-omniglot-seed1.json
-wander train lstm-omniglot --encoder omniglot --name lstm-omniglot-first # what rows with --start go on from
-wander train lstm-omniglot --start runs/lstm-omniglot-first --name lstm-omniglot-second
+python benchmarks/omniglot.py lstm-omniglot  # a row with --start: trains what it goes on from, too
 wander table omniglot                        # also with --forgetting and --ablations
 python benchmarks/reproducibility.py         # writes this page again
 ```
