@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -38,7 +40,7 @@ from wanderlearn.presets import PRESETS, Preset
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.shipped import find_encoder, find_weights, shipped_weights
 from wanderlearn.train import train
-from wanderlearn.worlds import Roaming
+from wanderlearn.worlds import Roaming, World
 
 WITH_FEATURES = replace(tiny_preset(steps=2), features=FeaturesConfig(steps=5, copies=2, batch_size=2))
 
@@ -239,3 +241,9 @@ def test_things_may_return_as_often_as_there_are_pictures_of_them() -> None:
 def test_an_impossible_share_is_refused_in_words(share: float) -> None:
     with pytest.raises(WanderError, match=r"features.returning must lie between 0 and 1"):
         FeaturesConfig(returning=share)
+
+
+def test_a_world_that_is_recorded_has_no_limit_to_lift() -> None:
+    walks = cast(World, SimpleNamespace(config=None))  # anything but the roaming world
+    with pytest.raises(WanderError, match="leave --features"):
+        FeatureTraining(build(tiny_model()), walks, FeaturesConfig(returning=0.5), 0, novelty_weight=1.0)
