@@ -37,6 +37,7 @@ ADDED: Final[dict[str, Any]] = {
     "train.sync_batch_norm": False,
     "train.precision": "float32",
     "features.returning": 0.0,
+    "features.balance": 0.0,
 }
 # A killed process may leave helpers behind that hold its lock for some seconds more.
 PATIENCE: Final = 30.0

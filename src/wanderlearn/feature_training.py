@@ -24,6 +24,7 @@ from wanderlearn.model import Model
 from wanderlearn.optimiser import Trained, trained
 from wanderlearn.pictures.mirrored import with_mirrored
 from wanderlearn.progress import bar
+from wanderlearn.rarity import Rarity
 from wanderlearn.schedule import Schedule
 from wanderlearn.singles import singles_of
 from wanderlearn.worlds.draws import Purpose, uniforms
@@ -35,6 +36,7 @@ __all__ = ["FeatureTraining", "FeaturesConfig", "kept_features"]
 
 PICTURES_AT_ONCE: Final = 512
 SHORTEST: Final = 10  # meetings, where sequences grow
+SAMPLE: Final = 500  # sequences, to count what is asked about how often
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class FeaturesConfig:
     returning: float = 0.0
     """Share of sequences in which a class may return as often as it has pictures, not `per_class` times at
     most: else who can count learns that what was met so often is never met again."""
+    balance: float = 0.0
+    """How much more it counts to name what is rarely asked about, told often and long ago: 0 not, 1 as much
+    as all that is asked about often (see `rarity.py`)."""
     batch_size: int = 16
     """Sequences per step."""
     grow: int = 0
@@ -77,8 +82,9 @@ class FeaturesConfig:
         for name in ("copies", "batch_size"):
             if getattr(self, name) < 1:
                 raise WanderError(f"features.{name} must be at least 1, not {getattr(self, name)}.")
-        if not 0 <= self.returning <= 1:
-            raise WanderError(f"features.returning must lie between 0 and 1, not {self.returning}.")
+        for name in ("returning", "balance"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise WanderError(f"features.{name} must lie between 0 and 1, not {getattr(self, name)}.")
 
     @property
     def wanted(self) -> bool:
@@ -128,6 +134,13 @@ class FeatureTraining:
             )
         return None
 
+    @cached_property
+    def rarity(self) -> Rarity | None:
+        """How much each step counts in naming, if not all count the same."""
+        if not self.config.balance:
+            return None
+        return Rarity([self._meetings(i) for i in range(SAMPLE)], self.world.slots, self.config.balance)
+
     def tensors(self) -> list[Trained]:
         """What is trained: the learner alone."""
         self.model.encoder.requires_grad_(False)
@@ -167,7 +180,8 @@ class FeatureTraining:
         given, target, valid = here(batch.given)[:, :end], here(batch.target)[:, :end], valid[:, :end]
         with part_of(self.share.start, self.config.batch_size):
             answers = self.model.learner(placed[:, :end], given, self.world.slots)
-        return sequence_loss(answers, target, valid, self.novelty_weight, self.compute)
+        rarity = None if self.rarity is None else self.rarity(given, target)
+        return sequence_loss(answers, target, valid, self.novelty_weight, self.compute, rarity)
 
     def _meetings(self, index: int) -> Meetings:
         """Sequence number `index`, of the world or of the one in which things return as they like."""

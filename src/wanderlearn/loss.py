@@ -28,11 +28,14 @@ def sequence_loss(
     valid: Bool[Tensor, "B T"],
     novelty_weight: float = 1.0,
     compute: Compute | None = None,
+    naming_weight: Float[Tensor, "B T"] | None = None,
 ) -> Loss:
     """The authors' loss over a batch: every valid step counts, told or not, with its true target.
 
     Both means run over the whole batch, not per sequence: a mean over no steps is 0. Slots still unused have
     a score so low that the softmax runs over the classes told so far.
+
+    `naming_weight` says how much each step counts in naming; its mean over the known should be about 1.
 
     With a group in `compute` the batch is that of all its processes, and these sequences are a part of it:
     figures are those of the whole, gradients those of this part, and gradients add up to that of the whole.
@@ -42,7 +45,8 @@ def sequence_loss(
     novelty = F.binary_cross_entropy_with_logits(
         answers.novelty[valid], is_new[valid].to(answers.novelty.dtype), reduction="sum"
     )
-    naming = F.cross_entropy(answers.scores[known], target[known], reduction="sum")
+    each = F.cross_entropy(answers.scores[known], target[known], reduction="none")  # [n]
+    naming = (each if naming_weight is None else each * naming_weight[known]).sum()
     return _means(naming, novelty, known.sum(), valid.sum(), novelty_weight, compute)
 
 

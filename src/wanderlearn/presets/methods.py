@@ -75,8 +75,8 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     features = FeaturesConfig(steps=2000, copies=2, crop=False, mirror=True, weight_decay=shared.weight_decay)
     if method == "wayfarer":
         # It counts, and else learns that what was met six times, which is the world's limit, never returns.
-        # With few labels a count is a guess, and that belief costs it most what it was told often, long ago.
-        features = replace(features, returning=0.5 if semi else 0.25)
+        # With few labels it still gives up what it was told often, long ago, and is hardly ever asked about.
+        features = replace(features, returning=0.25, balance=0.5 if semi else 0.0)
     elif method in FEW_NUMBERS:
         features = FeaturesConfig(steps=150, copies=1, crop=False, lr=1e-2, weight_decay=shared.weight_decay)
     elif recurrent:  # they begin by knowing how to look something up, and larger steps would undo that

@@ -66,9 +66,8 @@ class Preset:
         if self.features is not None and self.features.wanted:
             between = f"{_budget(self.features.minutes, self.features.steps, 'steps')} of features, "
             between += "of mirrored pictures too, " * self.features.mirror
-            between += "with and without a limit on how often a class returns, " * bool(
-                self.features.returning
-            )
+            between += "some without a limit on how often a class returns, " * (self.features.returning > 0)
+            between += "the rarely asked counting more, " * (self.features.balance > 0)
         return f"{before} of pretraining, {between}then {budget} of sequences"
 
 

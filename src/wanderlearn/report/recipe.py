@@ -15,8 +15,8 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     'encoder of the weights ab12, 16 epochs of pretraining by a teacher, 1 steps on sequences'
     >>> recipe({"features": {"steps": 9, "mirror": True}, "train": {"steps": 1}})
     '9 steps on features, of mirrored pictures too, 1 steps on sequences'
-    >>> recipe({"features": {"steps": 9, "returning": 0.5}, "train": {"steps": 1}})
-    '9 steps on features, classes return without limit in 50%, 1 steps on sequences'
+    >>> recipe({"features": {"steps": 9, "returning": 0.5, "balance": 0.5}, "train": {"steps": 1}})
+    '9 steps on features, classes return without limit in 50%, balance 0.5, 1 steps on sequences'
     >>> recipe({"start": "ab12", "train": {"steps": 1}})
     'went on from the weights ab12, 1 steps on sequences'
     """
@@ -40,6 +40,8 @@ def met_there(features: Mapping[str, Any]) -> str:
     words = ", of mirrored pictures too" * bool(features.get("mirror"))
     if share := features.get("returning"):
         words += f", classes return without limit in {share:.0%}"
+    if balance := features.get("balance"):
+        words += f", balance {balance:g}"
     return words
 
 

@@ -1,0 +1,57 @@
+"""How much a step counts in naming: more where it is rarely asked about, as of a class told often, long ago.
+
+A learner that knows age and count also knows how rarely such a class returns, and where it is in doubt names
+another. That is right on the whole, and wrong for whoever asks about just those. With `balance` g a step
+counts (p[n, a])^-g, scaled to a mean of 1, where p[n, a] is the share of known steps whose class was told n
+times and last met as long ago as this one's: at 0 all count the same, at 1 all kinds do.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from wanderlearn.learners.matchingnet import one_hot
+from wanderlearn.worlds.sequence import UNLABELED, Meetings
+
+__all__ = ["Rarity"]
+
+MOST_TOLD: Final = 6  # more often is counted as this
+LONG: Final = (2, 5, 10, 20, 50, 100)  # where kinds of "long ago" end, as in the paper's table
+LEAST: Final = 20  # so often a kind is taken to have been asked about at least
+
+
+class Rarity:
+    """Weights of steps by how often their class was told and how long ago it was met, from a sample."""
+
+    def __init__(self, sample: Sequence[Meetings], slots: int, balance: float) -> None:
+        self.slots = slots
+        asked = torch.zeros(MOST_TOLD * (len(LONG) + 1))
+        for each in sample:
+            given, target = (torch.from_numpy(x)[None] for x in (each.given, each.target))
+            kind, known = self._kind(given, target)
+            asked += torch.bincount(kind[known], minlength=len(asked))
+        weight = (asked.clamp(min=LEAST) / asked.sum()) ** -balance  # [kinds]
+        self.weight = weight * asked.sum() / (weight * asked).sum()
+
+    def __call__(self, given: Int[Tensor, "B T"], target: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+        """The weight of every step; 0 where the target is not a class."""
+        kind, known = self._kind(given, target)
+        return self.weight.to(given.device)[kind] * known
+
+    def _kind(self, given: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """The kind of every step [B, T], and whether it is of a known class."""
+        known = target >= 0  # [B, T]
+        told = one_hot(given, self.slots)  # [B, T, K]
+        met = (told > 0) | (one_hot(target.clamp(min=UNLABELED), self.slots) > 0)  # [B, T, K]
+        time = torch.arange(given.shape[1], device=given.device)  # [T]
+        last = torch.where(met, time[:, None], -1).cummax(1).values  # [B, T, K]
+        last = F.pad(last[:, :-1], (0, 0, 1, 0), value=-1)  # [B, T, K] before this
+        slot = target.clamp(min=0)[..., None]  # [B, T, 1]
+        count = (told.cumsum(1) - told).gather(2, slot)[..., 0]  # [B, T]
+        ago = time - last.gather(2, slot)[..., 0]  # [B, T]
+        ends = torch.tensor(LONG, device=given.device)
+        return (count.clamp(1, MOST_TOLD) - 1) * (len(LONG) + 1) + torch.bucketize(ago, ends), known
