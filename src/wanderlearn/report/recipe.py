@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["met_there", "recipe"]
+__all__ = ["recipe"]
 
 
 def recipe(config: Mapping[str, Any] | None) -> str | None:
@@ -30,12 +30,12 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     if before := _budget(config.get("pretrain"), "epochs"):
         parts.append(f"{before} of pretraining" + " by a teacher" * ("teacher" in config))
     if between := _budget(config.get("features"), "steps"):
-        parts.append(f"{between} on features{met_there(config['features'])}")
+        parts.append(f"{between} on features{_met_there(config['features'])}")
     parts.append(f"{_budget(config['train'], 'steps') or 'no time'} on sequences")
     return ", ".join(parts)
 
 
-def met_there(features: Mapping[str, Any]) -> str:
+def _met_there(features: Mapping[str, Any]) -> str:
     """What is met on features beside what the world says, as more words."""
     words = ", of mirrored pictures too" * bool(features.get("mirror"))
     if share := features.get("returning"):
