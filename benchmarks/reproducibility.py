@@ -250,7 +250,7 @@ def _resnet(found: Mapping[str, dict[str, Any]]) -> str:
     """Rows with another encoder, beside those of the same learner with Conv4-64."""
     encoders = {"Conv4-64": "", "ResNet-12": "-resnet"}
     columns = ["method", "labels", *(f"AP, {name}" for name in encoders)]
-    columns += [f"parameters, {name}" for name in encoders]
+    columns += [*(f"parameters, {name}" for name in encoders), "note"]
     rows: list[list[object]] = []
     for preset in RESNET_PRESETS.values():
         learner = preset.name.partition("-")[0]
@@ -261,7 +261,9 @@ def _resnet(found: Mapping[str, dict[str, Any]]) -> str:
         aps = [(one.get("metrics") or {}).get("ap") for one in both]
         row: list[object] = [METHOD_NAMES[learner], WORDS[setting]]
         row += [None if ap is None else f"{ap:.2f}" for ap in aps]
-        rows.append([*row, *(one.get("parameters") and f"{one['parameters']:,}" for one in both)])
+        row += [one.get("parameters") and f"{one['parameters']:,}" for one in both]
+        config = (both[1].get("train") or {}).get("config")
+        rows.append([*row, None if config is None else _others_now(list(changed(config, preset)))])
     return markdown_table(columns, rows)
 
 
@@ -324,9 +326,15 @@ def _note(
     said = GOES_ON_FROM.get(name, ())  # in the command
     other = [] if config is None else [o for o in changed(config, PRESETS[name]) if f"--{o}" not in said]
     if other:
-        more = f" and {len(other) - SHOWN_CHANGES} more" if len(other) > SHOWN_CHANGES else ""
-        notes.append(f"the preset's settings are others now: {', '.join(other[:SHOWN_CHANGES])}{more}")
+        notes.append(_others_now(other))
     return "; ".join(notes)
+
+
+def _others_now(changes: list[str]) -> str:
+    """That a preset is not what it was when the row was run; nothing, if it is."""
+    more = f" and {len(changes) - SHOWN_CHANGES} more" if len(changes) > SHOWN_CHANGES else ""
+    said = f"the preset's settings are others now: {', '.join(changes[:SHOWN_CHANGES])}{more}"
+    return said if changes else ""
 
 
 def _against(ap: float, interval: Mapping[str, float] | None, paper: float) -> str:
