@@ -24,6 +24,7 @@ from wanderlearn.paper import METHOD_NAMES
 from wanderlearn.results import commit, fill, markdown_table, read_result, write_result
 from wanderlearn.shipped import find_weights
 from wanderlearn.worlds import RoamingConfig, draw_manifest, open_pictures, world_of
+from wanderlearn.worlds.families import with_families
 
 ROOT = Path(__file__).parents[1]
 RESULT, PAGE, KIND = ROOT / "results" / "long-life.json", ROOT / "docs" / "wayfarer.md", "long-life"
@@ -51,7 +52,7 @@ def counted(record: Record) -> list[dict[str, Any]]:
 
 def measure(sequences: int, seed: int) -> dict[str, Any]:
     """All learners on the same lives."""
-    world = world_of(open_pictures("omniglot", "test"), LIFE)
+    world = world_of(with_families(open_pictures("omniglot", "test"), LIFE), LIFE)
     manifest, rows = draw_manifest(world, seed, sequences), []
     for name in LEARNERS:
         weights, start = find_weights(f"{name}-omniglot"), time.perf_counter()
