@@ -16,8 +16,6 @@ def test_what_was_told_often_is_known(name: str) -> None:
         for label, drawings in characters.items():
             agent.tell(agent.look(drawings[hand]), label)
     answers = [
-        (label, agent.look(drawing))
-        for label, drawings in characters.items()
-        for drawing in drawings[OFTEN:]
+        (label, agent.look(drawing)) for label, drawings in characters.items() for drawing in drawings[OFTEN:]
     ]
     assert sum(answer.label == label for label, answer in answers) >= 0.8 * len(answers)
