@@ -247,3 +247,14 @@ def test_a_world_that_is_recorded_has_no_limit_to_lift() -> None:
     walks = cast(World, SimpleNamespace(config=None))  # anything but the roaming world
     with pytest.raises(WanderError, match="leave --features"):
         FeatureTraining(build(tiny_model()), walks, FeaturesConfig(returning=0.5), 0, novelty_weight=1.0)
+
+
+def test_with_balance_naming_counts_otherwise_and_novelty_as_before() -> None:
+    found = []
+    for balance in (0.0, 0.5):
+        torch.manual_seed(0)
+        config = FeaturesConfig(steps=1, copies=1, batch_size=4, balance=balance)
+        stage = FeatureTraining(build(tiny_model()), world(WITH_FEATURES, semi=True), config, 0, 1.0)
+        found.append(stage.losses(0))
+    assert found[0]["naming"] != found[1]["naming"]
+    assert found[0]["novelty"] == found[1]["novelty"]
