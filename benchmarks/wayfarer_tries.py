@@ -136,7 +136,7 @@ def main() -> None:
     )
     parser.add_argument("--world", default="omniglot")
     parser.add_argument("--encoder", help="whose features: a run folder, a file, or a shipped name")
-    parser.add_argument("--steps", type=int, default=250)
+    parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--copies", type=int, default=2)
     parser.add_argument("--sequences", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)

@@ -15,12 +15,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from wanderlearn.learners.matchingnet import one_hot
+from wanderlearn.metrics.accuracy import BINS
 from wanderlearn.worlds.sequence import UNLABELED, Meetings
 
 __all__ = ["Rarity"]
 
 MOST_TOLD: Final = 6  # more often is counted as this
-LONG: Final = (2, 5, 10, 20, 50, 100)  # where kinds of "long ago" end, as in the paper's table
+LONG: Final = tuple(last for _, last in BINS)  # where kinds of "long ago" end
 LEAST: Final = 20  # so often a kind is taken to have been asked about at least
 
 
