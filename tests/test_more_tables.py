@@ -166,6 +166,22 @@ def test_forgetting_is_shown_line_by_line(tmp_path: Path, capsys: pytest.Capture
     assert re.search(r"\| CPM +\| +1 \| ours +\| 31\.0 \| 41\.0 ", text)
 
 
+def test_forgetting_is_the_mean_of_the_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    forgot(tmp_path, "cpm-omniglot")
+    others = {"ap": 90.0, "forgetting": {"appearance": cells(36.0), "label": cells(0.0)}}
+    forgot(tmp_path, "cpm-omniglot-seed1", metrics=others)
+    strange = forgot(tmp_path, "cpm-omniglot-seed2", metrics=others, manifest_sha256="00")
+    forgot(tmp_path, "protonet-omniglot")
+    table = told(capsys, "omniglot", "--forgetting", "--results", str(tmp_path))
+    of_one, of_two = table["rows"][0]["cells"][5], table["rows"][2]["cells"][5]  # 51-100 after 1 label
+    assert (of_one["ours"], of_two["ours"]) == (81.0, 84.0)
+    assert of_one["queries"] == of_two["queries"] == 501
+    sequences = "it was not tested on the sequences of cpm-omniglot.json"
+    assert table["warnings"] == [f"{strange} is passed over: {sequences}."]
+    text = shown(capsys, "omniglot", "--forgetting", "--results", str(tmp_path))
+    assert "the mean of 1 to 2 seeds." in " ".join(text.split())
+
+
 def test_forgetting_of_glyphs_has_no_lines_of_the_paper(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

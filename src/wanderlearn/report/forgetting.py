@@ -1,8 +1,9 @@
 """The paper's forgetting table: accuracy by how long ago a class was last met, ours beside the paper's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Any, Final
 
 from wanderlearn.errors import WanderError
@@ -10,7 +11,7 @@ from wanderlearn.metrics import BINS
 from wanderlearn.paper import FORGETTING, METHOD_NAMES, SETTINGS, Setting
 from wanderlearn.report.methods import WORDS, mixed, span
 from wanderlearn.report.parts import Part
-from wanderlearn.report.rows import ELSEWHERE, command, row_name, row_of, table_worlds
+from wanderlearn.report.rows import ELSEWHERE, command, further_seeds, row_name, row_of, table_worlds
 from wanderlearn.results import FORMAT, load_results
 
 __all__ = ["Cell", "ForgettingRow", "ForgettingTable", "read_forgetting_table"]
@@ -28,8 +29,8 @@ class Cell:
 
     first: int
     last: int
-    ours: float | None
-    queries: int | None  # that ours is the mean of
+    ours: float | None  # the mean over seeds
+    queries: int | None  # that each seed was asked
     paper: float | None
 
 
@@ -50,6 +51,7 @@ class ForgettingTable:
     world: str
     rows: tuple[ForgettingRow, ...]
     sequences: Mapping[Setting, tuple[int, ...]]  # how many ours were tested on
+    seeds: Mapping[Setting, tuple[int, ...]]  # how many ours are the mean of
     missing: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -68,7 +70,9 @@ class ForgettingTable:
         for setting, words in WORDS.items():
             note = "Percent right by steps since the class was last met. "
             tested = self.sequences[setting]
-            note += f"Ours on {span(tested, '{:,.0f}')} test sequences." if tested else "None of ours yet."
+            note += f"Ours on {span(tested, '{:,.0f}')} test sequences" if tested else "None of ours yet"
+            seeds = self.seeds[setting]
+            note += f", the mean of {span(seeds, '{:.0f}')} seeds." if max(seeds, default=1) > 1 else "."
             if self.world in ELSEWHERE:
                 note += f" The paper's are of another dataset, {ELSEWHERE[self.world]}."
             lines: list[tuple[str | None, ...]] = []
@@ -90,6 +94,7 @@ def read_forgetting_table(folder: Path, world: str) -> ForgettingTable:
     results = load_results(folder, "evaluation")
     rows: list[ForgettingRow] = []
     sequences: dict[Setting, tuple[int, ...]] = dict.fromkeys(SETTINGS, ())
+    seeds: dict[Setting, tuple[int, ...]] = dict.fromkeys(SETTINGS, ())
     missing: list[str] = []
     warnings: list[str] = []
     for setting in SETTINGS:
@@ -97,21 +102,26 @@ def read_forgetting_table(folder: Path, world: str) -> ForgettingTable:
         for learner in METHODS:
             name = row_name(results, learner, world, setting)
             result = row_of(results, folder, learner, world, setting, warnings)
+            measured = []
             if result is None:
                 missing.append(command(name, folder))
             else:
+                further = further_seeds(results, folder, learner, world, setting, warnings)
+                files = {f"{name}.json": result} | further
+                how = command(name, folder)
+                measured = [_measured(one, folder / file, how) for file, one in files.items()]
+                seeds[setting] += (len(measured),)
                 digests[f"{name}.json"] = str(result.get("manifest_sha256"))
                 sequences[setting] += (int(result.get("sequences") or 0),)
-            ours = {} if result is None else _measured(result, folder / f"{name}.json", command(name, folder))
             for shots in SHOTS:
                 paper = _paper(world, learner, shots, setting)
                 cells = []
                 for (first, last), printed in zip(BINS, paper, strict=True):
-                    accuracy, queries = ours.get((first, shots), (None, None))
+                    accuracy, queries = _mean([one.get((first, shots), (None, None)) for one in measured])
                     cells.append(Cell(first, last, accuracy, queries, printed))
                 rows.append(ForgettingRow(learner, setting, shots, tuple(cells)))
         warnings += mixed(folder, f"{WORDS[setting]} rows", digests)
-    return ForgettingTable(world, tuple(rows), sequences, tuple(missing), tuple(warnings))
+    return ForgettingTable(world, tuple(rows), sequences, seeds, tuple(missing), tuple(warnings))
 
 
 def _paper(world: str, learner: str, shots: int, setting: Setting) -> tuple[float | None, ...]:
@@ -132,6 +142,12 @@ def _measured(
         raise WanderError(
             f"{path} says it is an evaluation but lacks figures of one ({error}). Make it again: {how}"
         ) from error
+
+
+def _mean(seeds: Sequence[tuple[float | None, int | None]]) -> tuple[float | None, int | None]:
+    """The mean accuracy of the seeds that have one, and how many queries each was asked."""
+    known = [accuracy for accuracy, _ in seeds if accuracy is not None]
+    return (mean(known) if known else None), (seeds[0][1] if seeds else None)
 
 
 def _text(accuracy: float | None) -> str | None:

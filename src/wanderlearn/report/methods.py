@@ -4,8 +4,7 @@ Ours come from result files by name: `{learner}-{world}[-semi].json` in the fold
 row, `{learner}-{world}[-semi]-seedN.json` are further seeds of that row, and no other file is either.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import mean, stdev
@@ -18,7 +17,7 @@ from wanderlearn.report.rows import (
     ELSEWHERE,
     WORLDS,
     command,
-    objection,
+    further_seeds,
     row_name,
     row_of,
     table_worlds,
@@ -170,8 +169,8 @@ def read_method_table(folder: Path, world: str) -> MethodTable:
                 ours[learner][setting] = None
                 continue
             row = _ours(result, folder / f"{name}.json", how)
-            seeds = _seeds(results, folder, name, learner, world, setting, row, warnings)
-            ours[learner][setting] = replace(row, seeds=seeds)
+            further = further_seeds(results, folder, learner, world, setting, warnings)
+            ours[learner][setting] = replace(row, seeds=_seeds(row, further.values()))
     for setting in SETTINGS:
         digests = {
             f"{row_name(results, learner, world, setting)}.json": one.manifest_sha256
@@ -212,34 +211,10 @@ def _ours(result: dict[str, Any], path: Path, how: str) -> Ours:
         ) from error
 
 
-def _seeds(
-    results: Mapping[str, dict[str, Any]],
-    folder: Path,
-    name: str,
-    learner: str,
-    world: str,
-    setting: Setting,
-    row: Ours,
-    warnings: list[str],
-) -> Seeds | None:
-    """The further seeds of a row, with the row's own; what only looks like one is added to the warnings."""
-    seed_file = re.compile(rf"{name}-seed([1-9]\d*)\.json")
-    named = {int(found[1]): file for file in results if (found := seed_file.fullmatch(file))}
+def _seeds(row: Ours, further: Iterable[dict[str, Any]]) -> Seeds | None:
+    """AP of a row and of its further seeds."""
     aps = [] if row.ap is None else [row.ap]
-    for seed, file in sorted(named.items()):
-        result = results[file]
-        ap, trained = (result.get("metrics") or {}).get("ap"), (result.get("train") or {}).get("seed", seed)
-        wrong = objection(result, name, learner, world, setting)
-        if wrong is None and result.get("manifest_sha256") != row.manifest_sha256:
-            wrong = f"it was not tested on the sequences of {name}.json"
-        if wrong is None and trained != seed:
-            wrong = f"it was trained from seed {trained}, not {seed}"
-        if wrong is None and ap is None:
-            wrong = "it has no AP"
-        if wrong is None and ap is not None:
-            aps.append(ap)
-        else:
-            warnings.append(f"{folder / file} is passed over: {wrong}.")
+    aps += [result["metrics"]["ap"] for result in further]
     return Seeds(tuple(aps), mean(aps), stdev(aps), len(aps)) if len(aps) > 1 else None
 
 

@@ -5,6 +5,7 @@ small one: `cpm-imagenet.json` if it is there, else `cpm-imagenet-small.json`. S
 whatever walks.
 """
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,17 @@ from typing import Any, Final
 
 from wanderlearn.paper import METHOD_NAMES, SETTINGS, Setting
 
-__all__ = ["ELSEWHERE", "WORLDS", "command", "objection", "row_name", "row_of", "table_worlds", "wrong_world"]
+__all__ = [
+    "ELSEWHERE",
+    "WORLDS",
+    "command",
+    "further_seeds",
+    "objection",
+    "row_name",
+    "row_of",
+    "table_worlds",
+    "wrong_world",
+]
 
 WORLDS: Final = ("omniglot", "glyphs")
 """The worlds that have names and a table; the paper has only the first."""
@@ -58,6 +69,36 @@ def row_of(
         warnings.append(f"{folder / name}.json is passed over: {wrong}.")
         return None
     return result
+
+
+def further_seeds(
+    results: Mapping[str, dict[str, Any]],
+    folder: Path,
+    learner: str,
+    world: str,
+    setting: Setting,
+    warnings: list[str],
+) -> dict[str, dict[str, Any]]:
+    """The results of a row's further seeds, by file; what only looks like one is added to the warnings."""
+    name = row_name(results, learner, world, setting)
+    manifest, seed_file = results[f"{name}.json"].get("manifest_sha256"), rf"{name}-seed([1-9]\d*)\.json"
+    named = {int(found[1]): file for file in results if (found := re.fullmatch(seed_file, file))}
+    kept = {}
+    for seed, file in sorted(named.items()):
+        result = results[file]
+        trained = (result.get("train") or {}).get("seed", seed)
+        wrong = objection(result, name, learner, world, setting)
+        if wrong is None and result.get("manifest_sha256") != manifest:
+            wrong = f"it was not tested on the sequences of {name}.json"
+        if wrong is None and trained != seed:
+            wrong = f"it was trained from seed {trained}, not {seed}"
+        if wrong is None and (result.get("metrics") or {}).get("ap") is None:
+            wrong = "it has no AP"
+        if wrong is None:
+            kept[file] = result
+        else:
+            warnings.append(f"{folder / file} is passed over: {wrong}.")
+    return kept
 
 
 def wrong_world(result: Mapping[str, Any], world: str, split: str, *, semi: bool) -> str | None:
