@@ -1,6 +1,7 @@
 """What every part of Wayfarer is worth: each switched off, beside CPM and Online ProtoNet, on one encoder.
 
     python benchmarks/wayfarer_tries.py                    all rows that are missing, some minutes each
+    python benchmarks/wayfarer_tries.py --ideas            what was tried beyond and not kept, too
     python benchmarks/wayfarer_tries.py --world glyphs     on the embedded world (no download)
     python benchmarks/wayfarer_tries.py --only "no nearest" --steps 250
     python benchmarks/wayfarer_tries.py --tables           only fill docs/wayfarer.md in
@@ -33,6 +34,7 @@ from wanderlearn.schedule import rate_factor
 from wanderlearn.shipped import find_encoder
 from wanderlearn.worlds import RoamingConfig, draw_manifest, open_pictures, world_of
 from wanderlearn.worlds.families import with_families
+from wayfarer_ideas import IDEAS
 
 ROOT = Path(__file__).parents[1]
 RESULT, PAGE = ROOT / "results" / "wayfarer-tries.json", ROOT / "docs" / "wayfarer.md"
@@ -49,7 +51,8 @@ def rows(world: str) -> dict[str, LearnerConfig]:
         "CPM": PRESETS[f"cpm-{world}"].model.learner,
         "Wayfarer": ours,
     }
-    return found | {f"no {switch}": replace(ours, **{switch: False}) for switch in SWITCHES}
+    found |= {f"no {switch}": replace(ours, **{switch: False}) for switch in SWITCHES}
+    return found | dict.fromkeys(IDEAS, ours)
 
 
 def stage_of(name: str, semi: bool, options: argparse.Namespace, weights: Path) -> FeatureTraining:
@@ -58,9 +61,14 @@ def stage_of(name: str, semi: bool, options: argparse.Namespace, weights: Path) 
     torch.manual_seed(options.seed)
     model = build(ModelConfig(preset.model.encoder, rows(options.world)[name]))
     take_encoder(weights, model)
+    idea, stage = IDEAS.get(name), FeatureTraining
+    if idea is not None and issubclass(idea, FeatureTraining):
+        stage = idea
+    elif idea is not None and isinstance(model.config.learner, WayfarerConfig):
+        model.learner = idea(model.config.learner)
     budget = replace(preset.features or FeaturesConfig(), steps=options.steps, copies=options.copies)
     world = world_of(open_pictures(options.world, "train"), replace(preset.roaming, semi=semi))
-    return FeatureTraining(model, world, budget, options.seed, novelty_weight=1.0)
+    return stage(model, world, budget, options.seed, novelty_weight=1.0)
 
 
 def measure(
@@ -141,10 +149,15 @@ def main() -> None:
     parser.add_argument("--sequences", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", action="append", help="rows to measure, also again")
+    parser.add_argument("--ideas", action="store_true", help="also what was not kept")
     parser.add_argument("--tables", action="store_true")
     options = parser.parse_args()
     found = read_result(RESULT, KIND)["rows"] if RESULT.exists() else []
-    wanted = [] if options.tables else (options.only or list(rows(options.world)))
+    wanted = (
+        []
+        if options.tables
+        else (options.only or [name for name in rows(options.world) if options.ideas or name not in IDEAS])
+    )
     # Where every label is told there is nothing to credit.
     both = [
         (name, semi)

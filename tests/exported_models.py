@@ -29,7 +29,7 @@ KINDS: dict[str, LearnerConfig] = {
     "imp cosine": IMPConfig(features=WIDTH, beta=0.6, similarity="cosine"),
     "dnc": DNCConfig(features=WIDTH, units=12, cells=16, width=6, reads=2, writes=2, slots=SLOTS + 1),
     "oml cosine": OMLConfig(features=WIDTH, classifier="cosine", slots=SLOTS + 1, inner_lr=0.1),
-    "wayfarer": WayfarerConfig(features=WIDTH, units=12, attention=4, window=8),
+    "wayfarer": WayfarerConfig(features=WIDTH, units=12, window=8),
 }
 MORE_KINDS: dict[str, LearnerConfig] = {
     "protonet": ProtoNetConfig(features=WIDTH, beta_read=2.0, beta_write=1.0),

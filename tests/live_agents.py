@@ -40,12 +40,12 @@ KINDS: dict[str, LearnerConfig] = {
     "imp": IMPConfig(features=WIDTH, beta=5.0),
     "imp cosine": IMPConfig(features=WIDTH, beta=5.0, similarity="cosine"),
     "imp unlabelled": IMPConfig(features=WIDTH, beta=5.0, unlabelled_join="unlabelled", sigma_unlabelled=2.0),
-    "wayfarer": WayfarerConfig(features=WIDTH, units=12, attention=4),
-    "wayfarer of a short window": WayfarerConfig(features=WIDTH, units=12, attention=4, window=7),
+    "wayfarer": WayfarerConfig(features=WIDTH, units=12),
+    "wayfarer of a short window": WayfarerConfig(features=WIDTH, units=12, window=7),
     "wayfarer bare": WayfarerConfig(
-        features=WIDTH, units=12, context_keys=False, nearest=False, cooccurrence=False, age_and_count=False
+        features=WIDTH, units=12, context_keys=False, nearest=False, age_and_count=False
     ),
-    "wayfarer without company": WayfarerConfig(features=WIDTH, units=12, attention=4, company=False),
+    "wayfarer without company": WayfarerConfig(features=WIDTH, units=12, company=False),
     "wayfarer told": WayfarerConfig(features=WIDTH, units=12, plain_keys=False, late_credit=False),
 }
 
@@ -65,9 +65,8 @@ def small_model(kind: str) -> Model:
             with torch.no_grad():
                 model.learner.lstm.gates.weight.mul_(8)
                 model.learner.scorer.get_parameter("2.weight").normal_(0, 0.3)
-                for name in ("readout", "query", "context"):
-                    if hasattr(model.learner, name):
-                        getattr(model.learner, name).weight.mul_(5)
+                if model.learner.config.context_keys:
+                    model.learner.readout.weight.mul_(5)
     return model
 
 

@@ -33,8 +33,6 @@ class Meeting:
 
     feature: Vector
     keys: list[Vector]
-    query: Vector
-    context: Vector
     seen: Vector
     number: int = -1  # when it was written
     label: Hashable = None
@@ -66,17 +64,14 @@ class SlowWayfarer:
     # The meeting
 
     def meeting(self, h: Vector) -> Meeting:
-        config, before = self.config, self.hidden
+        config = self.config
         r, _ = self.lstm(h)
         keys = []
         if config.context_keys:
             keys.append(unit(unit(h) + self.linear("readout", r)))
         if config.plain_keys:
             keys.append(unit(h))
-        nothing = np.zeros(0)
-        query = self.linear("query", before) if config.cooccurrence else nothing
-        context = self.linear("context", before) if config.cooccurrence else nothing
-        return Meeting(h, keys, query, context, self.linear("seen", r))
+        return Meeting(h, keys, self.linear("seen", r))
 
     def linear(self, name: str, x: Vector) -> Vector:
         made: Vector = self.w[f"{name}.weight"] @ x + self.w[f"{name}.bias"]
@@ -168,10 +163,8 @@ class SlowWayfarer:
         config, w, window = self.config, self.w, self.window()
         sums, told = self.completed()
         walks, here = self.company()
-        attention = {id(one): float(met.query @ one.context) / math.sqrt(config.attention) for one in window}
-        most = max(attention.values())
         scores: dict[Hashable, float] = {}
-        cosines, attended = {}, {}
+        cosines = {}
         ages = {k: math.log1p(min(self.time - c.last, config.window)) for k, c in self.classes.items()}
         for k in self.classes:
             examples = [one for one in window if one.label == k and not one.forgotten]
@@ -182,11 +175,6 @@ class SlowWayfarer:
                     near = max((float(x @ one.keys[v]) for one in examples), default=cosines[k][v])
                     evidence.append(near)
                     seen_as.append(near)
-            if config.cooccurrence:
-                weight = sum(math.exp(attention[id(one)] - most) for one in examples)
-                attended[k] = math.log(weight + 1e-4)
-                evidence.append(attended[k])
-                seen_as.append(attended[k] / 4)
             evidence += walks[k]
             seen_as += [walk / 4 for walk in walks[k]]
             if config.age_and_count:
@@ -207,7 +195,6 @@ class SlowWayfarer:
         total = math.log(sum(math.exp(score) for score in scores.values()))
         signs += [max(total, -20) / 5, math.log1p(len(scores))]
         signs += [math.log1p(min(self.time, config.window)) / 3]
-        signs += [max(attended.values()) / 4] if config.cooccurrence else []
         if config.company:
             meetings, classes = sum(here[k] * c.told for k, c in self.classes.items()), sum(here.values())
             opens = math.log((1 + 0.2 * classes) / (1 + meetings))

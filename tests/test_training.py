@@ -239,8 +239,6 @@ def test_decay_finds_exactly_the_weights_of_a_model(learner: Any) -> None:
         layers = (
             "lstm.gates",
             "readout",
-            "query",
-            "context",
             "seen",
             "scorer.0",
             "scorer.2",

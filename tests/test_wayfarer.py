@@ -24,7 +24,7 @@ from wanderlearn.learners.unnamed import best_before
 from wanderlearn.learners.wayfarer import NOTHING, SWITCHES, Wayfarer, WayfarerConfig
 from wanderlearn.worlds.sequence import UNLABELED
 
-SMALL = WayfarerConfig(features=6, units=7, attention=3)
+SMALL = WayfarerConfig(features=6, units=7)
 CONFIGS = {
     "whole": SMALL,
     "short window": replace(SMALL, window=4),
@@ -42,9 +42,8 @@ def made(config: WayfarerConfig, seed: int = 0) -> Wayfarer:
     with torch.no_grad():
         learner.lstm.gates.weight.mul_(4)
         learner.scorer.get_parameter("2.weight").normal_(0, 0.3)
-        for name in ("readout", "query", "context"):
-            if hasattr(learner, name):
-                getattr(learner, name).weight.mul_(4)
+        if config.context_keys:
+            learner.readout.weight.mul_(4)
     return learner
 
 
@@ -120,7 +119,7 @@ def test_long_sequences_agree_with_steps(labelled: float, window: int) -> None:
 
 @pytest.mark.parametrize(
     "name", [name for name in CONFIGS if name != "shortest window"]
-)  # attention to one has no gradient
+)  # one meeting keeps no company
 @pytest.mark.parametrize("labelled", [1.0, 0.4])
 def test_gradients_of_whole_sequences_and_steps_agree(name: str, labelled: float) -> None:
     learner = made(CONFIGS[name]).double()
@@ -143,7 +142,7 @@ def test_gradients_of_whole_sequences_and_steps_agree(name: str, labelled: float
         torch.testing.assert_close(fast, step, atol=1e-8, rtol=1e-6, msg=part)
 
 
-@pytest.mark.parametrize("name", ["short window", "no context_keys", "no cooccurrence", "bare"])
+@pytest.mark.parametrize("name", ["short window", "no context_keys", "no company", "bare"])
 def test_the_contract_is_kept(name: str) -> None:
     check_learner(made(CONFIGS[name])).assert_ok()
 
@@ -216,7 +215,7 @@ def test_a_class_whose_examples_left_the_window_is_still_known() -> None:
     near = learner.step(state, features[:, 9], given[:, 9])[0].scores[0, 0]
     assert near > far + 5
     with torch.no_grad():
-        met = learner.meeting(features[:, 9:], torch.zeros(1, 1, 7), torch.zeros(1, 1, 7))
+        met = learner.meeting(features[:, 9:], torch.zeros(1, 1, 7))
         cosine = met.keys @ F.normalize(state.classes.sums, dim=-1).mT
         found = learner.nearest(
             met.keys @ state.window.keys.mT, torch.ones(1, 1, 3, dtype=torch.bool), state.window.label, cosine
@@ -227,7 +226,7 @@ def test_a_class_whose_examples_left_the_window_is_still_known() -> None:
 
 def test_beyond_the_window_the_oldest_meetings_do_not_matter() -> None:
     """But for prototypes and counts, which are of everything: here there are none of the oldest."""
-    learner = made(replace(SMALL, window=4, context_keys=False, cooccurrence=False))
+    learner = made(replace(SMALL, window=4, context_keys=False))
     with torch.no_grad():
         learner.seen.weight.zero_()  # the recurrent network remembers longer
     features, given = few_classes(4, 1.0, rows=1, length=12)

@@ -19,7 +19,6 @@ from wanderlearn.learners.recurrent import LSTMState
 from wanderlearn.learners.self_writing import LENGTH_EPS
 from wanderlearn.learners.wayfarer import (
     BEST,
-    FLOOR,
     LOWEST,
     NOTHING,
     NOVELTY_GAIN,
@@ -39,8 +38,6 @@ class _Met(NamedTuple):
     """A meeting, taken apart again from its trace."""
 
     keys: Floats  # [V, D]
-    query: Floats  # [C]
-    context: Floats  # [C]
     seen: Floats  # [p]
 
 
@@ -53,7 +50,7 @@ class _Prototypes(NamedTuple):
 
 
 class LiveWayfarer:
-    """Sums of keys, counts and times of all that was told; keys, contexts and slots of the last meetings.
+    """Sums of keys, counts and times of all that was told; keys and slots of the last meetings.
 
     Forgetting a class empties its slot, and its meetings in the window count for nobody. Merging adds two
     classes up, exactly as if all had been told the one label. A label told late is written as it was met; if
@@ -62,7 +59,7 @@ class LiveWayfarer:
 
     def __init__(self, learner: Wayfarer) -> None:
         self.learner, self.config = learner, learner.config
-        self.width, self.views, self.attention = learner.feature_dim, learner.views, learner.attention
+        self.width, self.views = learner.feature_dim, learner.views
         self.window = learner.config.window
         self.classes = self.time = 0
         self.moment = object()
@@ -70,25 +67,20 @@ class LiveWayfarer:
         self.sums, self.told = np.zeros((0, V, D), np.float32), np.zeros(0, np.float32)  # [room, ...]
         self.last: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # [room]
         self.keys = np.zeros((0, V, D), np.float32)  # [room, V, D]
-        self.contexts = np.zeros((0, self.attention), np.float32)  # [room, C]
         self.slots: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # [room]
         self.context: LSTMState = learner.lstm.begin(1)
         self.ready: _Prototypes | None = None
         self.company = LiveCompany(learner.company, self.window) if learner.company else None
         self.unnamed = LiveUnnamed(learner.unnamed) if learner.unnamed else None
-        # Where in the evidence contexts, walks, and age and count are; `here`, if it is asked for, is last.
-        self.at_met = V * (1 + self.config.nearest)
-        walks = self.at_met + self.config.cooccurrence
+        # Where in the evidence walks, and age and count are; `here`, if it is asked for, is last.
+        walks = V * (1 + self.config.nearest)
         age = walks + (HOPS + 1) * self.config.company
         self.at_walks, self.at_age = slice(walks, age), slice(age, age + 2)
         w = {name: part.detach().numpy() for name, part in learner.named_parameters()}
-        # Two products instead of five: of what the network says now, and of what it said before.
+        # One product instead of two, of what the network says now.
         now = [*(["readout"] if self.config.context_keys else []), "seen"]
         self.of_now = np.concatenate([w[f"{one}.weight"] for one in now])  # [D + p, units]
         self.plus_now = np.concatenate([w[f"{one}.bias"] for one in now])
-        if self.attention:
-            self.of_before = np.concatenate([w["query.weight"], w["context.weight"]])  # [2 C, units]
-            self.plus_before = np.concatenate([w["query.bias"], w["context.bias"]])
         self.weights, self.credit = w["weights"], w.get("credit")
         self.slope, self.offset = float(w["closeness"][0]), float(w["closeness"][1])
         self.score_in = np.ascontiguousarray(
@@ -109,8 +101,6 @@ class LiveWayfarer:
         parts = [feature]
         if self.config.context_keys:
             parts.append(_unit(_unit(feature) + now[: self.width]))
-        if self.attention:
-            parts.append(self.of_before @ before.hidden[0].numpy() + self.plus_before)  # [2 C]
         parts.append(now[self.width if self.config.context_keys else 0 :])
         return self.read(np.concatenate(parts))._replace(after=after)
 
@@ -131,12 +121,6 @@ class LiveWayfarer:
         parts = [*cosine]
         if config.nearest:
             parts += [self._nearest(v, met.keys[v], slots, example, cosine[v]) for v in range(self.views)]
-        if config.cooccurrence:
-            alike = self.contexts[: self.kept] @ met.query  # [N]
-            alike /= np.float32(self.attention**0.5)
-            weight = np.exp(alike - alike.max())  # [N]
-            attention = np.bincount(slots[example], weight[example], self.classes)  # [n]
-            parts.append(np.log(attention + FLOOR).astype(np.float32))
         if walked is not None:
             parts += [*walked.walks]
         if config.age_and_count:
@@ -188,7 +172,6 @@ class LiveWayfarer:
             here[: len(best)] = walked.here[best]
             signs += [evidence[best[0], self.at_walks] / 4, here]
         several = [total / 5, np.log1p(n), np.log1p(min(self.time, self.window)) / 3]
-        several += [float(evidence[:, self.at_met].max()) / 4] if config.cooccurrence else []
         several += [*walked.crowd] if walked is not None else []
         signs += [np.array(several, np.float32)]
         if self.unnamed is not None:
@@ -239,14 +222,14 @@ class LiveWayfarer:
         return trace[: self.width]
 
     def _met(self, trace: Floats) -> _Met:
-        D, C = self.width, self.attention
+        D = self.width
         feature, rest = trace[:D], trace[D:]
         keys = []
         if self.config.context_keys:
             keys, rest = [rest[:D]], rest[D:]
         if self.config.plain_keys:
             keys.append(_unit(feature))
-        return _Met(np.stack(keys), rest[:C], rest[C : 2 * C], rest[2 * C :])
+        return _Met(np.stack(keys), rest)
 
     # Writing -------------------------------------------------------------------------------------------
 
@@ -260,10 +243,8 @@ class LiveWayfarer:
             self._write(met.keys, slot, self.time)
         row = self.time % self.window
         if self.time < self.window:
-            self.keys, self.contexts = with_room(self.keys, row), with_room(self.contexts, row)
-            self.slots = with_room(self.slots, row)
-        self.keys[row], self.contexts[row] = met.keys, met.context
-        self.slots[row] = UNLABELED if slot is None else slot
+            self.keys, self.slots = with_room(self.keys, row), with_room(self.slots, row)
+        self.keys[row], self.slots[row] = met.keys, UNLABELED if slot is None else slot
         self.time += 1
         if self.company is not None:
             self.company.met(np.array([row]), self.keys[: self.kept], self.slots[: self.kept], self.time)
@@ -275,7 +256,7 @@ class LiveWayfarer:
         met = self._met(trace)
         self._write(met.keys, slot, max(self.time - 1, 0))
         kept = self.kept
-        same = (self.keys[:kept] == met.keys).all((1, 2)) & (self.contexts[:kept] == met.context).all(1)
+        same = (self.keys[:kept] == met.keys).all((1, 2))
         rows = np.flatnonzero(same & (self.slots[:kept] == UNLABELED))
         if len(rows):  # else it has left the window
             self.slots[rows[0]] = slot
@@ -340,7 +321,6 @@ class LiveWayfarer:
             "told": self.told[:n],
             "last": self.last[:n],
             "keys": self.keys[:kept],
-            "contexts": self.contexts[:kept],
             "slots": self.slots[:kept],
             "time": np.array([self.time], np.int64),
         }
@@ -351,9 +331,7 @@ class LiveWayfarer:
         fitting(arrays, self.arrays())
         time, slots = int(arrays["time"][0]), arrays["slots"]
         kept = min(time, self.window)
-        # Without attention there is nothing to keep of contexts, and what is empty is not in a file.
-        contexts = arrays["contexts"] if self.attention else np.zeros((kept, 0), np.float32)
-        if not len(slots) == len(arrays["keys"]) == len(contexts) == kept:
+        if not len(slots) == len(arrays["keys"]) == kept:
             raise ValueError(f"it has {len(slots)} meetings of {time}, and the window is of {self.window}")
         if not all(len(arrays[name]) == classes for name in ("sums", "told", "last")):
             raise ValueError(f"it has {len(arrays['sums'])} classes for {classes} labels")
@@ -361,7 +339,7 @@ class LiveWayfarer:
             raise ValueError(f"its meetings are not of its {classes} labels")
         self.context = LSTMState(torch.from_numpy(arrays["hidden"]), torch.from_numpy(arrays["cell"]))
         self.sums, self.told, self.last = arrays["sums"], arrays["told"], arrays["last"]
-        self.keys, self.contexts, self.slots = arrays["keys"], contexts, slots
+        self.keys, self.slots = arrays["keys"], slots
         self.time, self.classes = time, classes
         self.moment, self.ready = object(), None
         if self.company is not None:

@@ -1,23 +1,21 @@
-"""Wayfarer, our own learner: what a class is like, where it was met, how often and how long ago it was told.
+"""Wayfarer, our own: what a class is like, with whom it is met, how often and how long ago it was told.
 
 A recurrent network sees every meeting. Its output r is the context, and gives each meeting two keys:
 
     r_t      = LSTM(h_t; r_{t-1})
     x1, x2   = unit(unit(h_t) + W r_t), unit(h_t)         contextual and context-free key
-    q, a     = W_q r_{t-1}, W_a r_{t-1}                   the context before, as query and as kept
 
 Of class k with the labelled meetings s in k, and for each of the two keys v:
 
     cos_v[k] = cos(x_v, sum_{s in k} x_v,s)               to the prototype
     near_v[k] = max_{s in k} cos(x_v, x_v,s)              to the nearest example
-    met[k]   = log(sum_{s in k} exp(q . a_s - max_s q . a_s) + 1e-4)   was it met where this is met?
     age[k], count[k]                                      meetings since it was told, how often it was told
     company_h[k], here[k]                                 does it keep company with what was met just now?
 
-    score[k] = w . (cos, near, met, company)[k] + net(cos, near, met, company, log age, log count, here)[k]
+    score[k] = w . (cos, near, company)[k] + net(cos, near, company, log age, log count, here)[k]
     n        = c mean_v cos_v[best] + d + net(top 3 scores, their cos and here, log age, log count and company
-               of the best, log sum_k exp score[k], log of the number of classes, log t, max_k met[k],
-               the crowd here, the signs of what was met but never named, W_r r_t)
+               of the best, log sum_k exp score[k], log of the number of classes, log t, the crowd here,
+               the signs of what was met but never named, W_r r_t)
 
 Company and the crowd come from a walk over the past meetings, by name and by time: `company.py`. Whether it
 looks like something that was met before, but never named: `unnamed.py`.
@@ -35,13 +33,12 @@ class was named counts for it once it is. By the mean of its cosines to the labe
     credit[u, k] = softmax_k(z_u[k]) sigmoid(g max_k z_u[k] + e)
     prototype[k] = sum_{s in k} x_s + sum_u credit[u, k] x_u,     count[k] = |k| + sum_u credit[u, k]
 
-Prototypes, counts and ages are of all that was ever told. Nearest examples, met[k], company and late credit
-need the meetings themselves: those are of the last `window` meetings only. A class with no example among
+Prototypes, counts and ages are of all that was ever told. Nearest examples, company and late credit need the
+meetings themselves: those are of the last `window` meetings only. A class with no example among
 them has its prototype for its nearest example. Time and age stop counting at `window`.
 """
 
 from dataclasses import dataclass, fields
-from math import sqrt
 from typing import Final, NamedTuple, cast
 
 import torch
@@ -73,7 +70,6 @@ __all__ = [
 ]
 
 NOTHING: Final = -2  # the label of a place in the window where there is no meeting yet
-FLOOR: Final = 1e-4  # what the attention to a class is at least
 LOWEST: Final = -20.0  # scores as the novelty network sees them
 BEST: Final = 3  # so many classes are looked at for novelty
 HIDDEN: Final = 32  # units of the network of the scores
@@ -90,18 +86,14 @@ class WayfarerConfig:
     """Width of the encoder's features."""
     units: int = 256
     """Width of the recurrent network."""
-    attention: int = 32
-    """Width of the query and key that compare contexts."""
     window: int = 256
-    """So many past meetings are kept, for nearest examples, the attention to contexts, and late credit."""
+    """So many past meetings are kept, for nearest examples, company and late credit."""
     context_keys: bool = True
     """Compare things in their context: x1."""
     plain_keys: bool = True
     """Compare things without their context: x2."""
     nearest: bool = True
     """Compare with the nearest example of a class, too."""
-    cooccurrence: bool = True
-    """Ask which classes were met in a context like this."""
     company: bool = True
     """Ask which classes keep company with what was met just now."""
     age_and_count: bool = True
@@ -126,7 +118,6 @@ class Window(NamedTuple):
     """The last meetings, oldest first."""
 
     keys: Float[Tensor, "B V N D"]  # of length 1: contextual, context-free
-    context: Float[Tensor, "B N C"]  # the context before each
     label: Int[Tensor, "B N"]  # a slot, UNLABELED, or NOTHING where there is no meeting yet
     alike: Float[Tensor, "B M M"]  # mean cosines of their keys; none (M = 0), if nobody asks
 
@@ -152,8 +143,6 @@ class Met(NamedTuple):
     """What the network makes of meetings, before memory is asked."""
 
     keys: Float[Tensor, "B V T D"]
-    query: Float[Tensor, "B T C"]
-    context: Float[Tensor, "B T C"]
     seen: Float[Tensor, "B T p"]  # what novelty sees of the context
 
 
@@ -162,7 +151,6 @@ class Found(NamedTuple):
 
     cosine: Float[Tensor, "B V Q K"]  # to the prototype; 0 where the slot is empty
     nearest: Float[Tensor, "B V Q K"]  # to the nearest example
-    met: Float[Tensor, "B Q K"]  # the attention to it
     age: Float[Tensor, "B Q K"]  # log(1 + meetings since it was told)
     told: Float[Tensor, "B Q K"]  # log(1 + how often it was told, with late credit)
     company: Float[Tensor, "B Q K H"]  # log of the shares of a walk after each hop
@@ -174,7 +162,7 @@ class Found(NamedTuple):
 
 
 class Wayfarer(nn.Module):
-    """Our learner: two keys per class, nearest examples, contexts, age and count, and late credit."""
+    """Our learner: two keys per class, nearest examples, company, age and count, and late credit."""
 
     def __init__(self, config: WayfarerConfig | None = None) -> None:
         super().__init__()
@@ -185,23 +173,19 @@ class Wayfarer(nn.Module):
             raise WanderError(f"A Wayfarer keeps at least 1 meeting, not {config.window}: set its window.")
         self.config, self.feature_dim, self.doubt = config, config.features, config.doubt
         views = self.views = config.context_keys + config.plain_keys
-        self.attention = config.attention if config.cooccurrence else 0
         self.lstm = LayerNormLSTM(config.features, config.units)
         if config.context_keys:
             self.readout = nn.Linear(config.units, config.features)
             nn.init.zeros_(self.readout.bias)
             with torch.no_grad():
                 self.readout.weight.mul_(0.1)  # begin with things as they are
-        if config.cooccurrence:
-            self.query = nn.Linear(config.units, self.attention)
-            self.context = nn.Linear(config.units, self.attention)
         # First the parts that are weighted, then what only the network sees; and how the network sees them.
         weights = [12.0 / views] * views
         weights += [6.0 / views] * views if config.nearest else []
         scales = [1.0] * len(weights)
         walks = (HOPS + 1) * config.company
-        weights += [0.3] * config.cooccurrence + [0.2] * walks
-        scales += [0.25] * (config.cooccurrence + walks)
+        weights += [0.2] * walks
+        scales += [0.25] * walks
         scales += [1 / 3, 1.0] if config.age_and_count else []
         scales += [1.0] if config.company else []
         self.weights = nn.Parameter(torch.tensor(weights))
@@ -210,7 +194,7 @@ class Wayfarer(nn.Module):
         self.scorer = nn.Sequential(nn.Linear(len(scales), HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1))
         nn.init.zeros_(self.scorer.get_parameter("2.weight"))  # begin with the weights alone
         self.seen = nn.Linear(config.units, CONTEXT_SEEN)
-        width = BEST + BEST * views + 2 * config.age_and_count + 3 + config.cooccurrence + CONTEXT_SEEN
+        width = BEST + BEST * views + 2 * config.age_and_count + 3 + CONTEXT_SEEN
         width += (walks + BEST + 3) * config.company + SIGNS * config.unnamed
         self.judge = nn.Sequential(nn.Linear(width, NOVELTY_HIDDEN), nn.ReLU(), nn.Linear(NOVELTY_HIDDEN, 1))
         self.closeness = nn.Parameter(torch.tensor([-16.0, 6.0]))  # c, d
@@ -229,7 +213,6 @@ class Wayfarer(nn.Module):
             Classes(zeros(B, V, slots, D), zeros(B, slots), numbers.new_full((B, slots), -1)),
             Window(
                 zeros(B, V, N, D),
-                zeros(B, N, self.attention),
                 numbers.new_full((B, N), NOTHING),
                 zeros(B, N, N) if self.company or self.unnamed else zeros(B, 0, 0),
             ),
@@ -242,7 +225,7 @@ class Wayfarer(nn.Module):
         """One meeting: answer first, then write what was told (a slot, or UNLABELED)."""
         classes, window, time = state.classes, state.window, state.time
         output, context = self.lstm.step(state.context, self.sight(feature))  # [B, n]
-        met = self.meeting(feature[:, None], output[:, None], state.context.hidden[:, None])
+        met = self.meeting(feature[:, None], output[:, None])
         opened = classes.told > 0  # [B, K]
         sums, credited = classes.sums, classes.told[:, None]  # [B, V, K, D], [B, 1, K]
         if self.config.late_credit:
@@ -260,7 +243,6 @@ class Wayfarer(nn.Module):
         found = Found(
             cosine := met.keys @ unit_length(sums).mT,  # [B, V, 1, K]
             self.nearest(alike, seen, window.label, cosine),
-            self.met(met.query, window.context, seen, window.label, len(opened[0])),
             age[:, None].to(feature.dtype).log1p() * opened[:, None],
             credited.log1p(),
             company,
@@ -283,7 +265,6 @@ class Wayfarer(nn.Module):
             pairs = with_newest(pairs, alike.mean(1)[:, 0], itself)
         kept = Window(
             torch.cat([window.keys[:, :, 1:], met.keys], 2),
-            torch.cat([window.context[:, 1:], met.context], 1),
             torch.cat([window.label[:, 1:], given[:, None]], 1),
             pairs,
         )
@@ -297,7 +278,7 @@ class Wayfarer(nn.Module):
             hidden = drawn(sight, Tensor.uniform_) < self.config.dropout  # [B, T, D]
             sight = sight.masked_fill(hidden, 0) / (1 - self.config.dropout)
         output = self.lstm(sight)  # [B, T, n]
-        met = self.meeting(features, output, F.pad(output[:, :-1], (0, 0, 1, 0)))
+        met = self.meeting(features, output)
         order = order_of_naming(given, slots)  # [K] late credit is cheaper with the slots in this order
         place = order.argsort()  # [K]
         given = torch.where(given == UNLABELED, UNLABELED, place[given.clamp(min=0)])  # [B, T]
@@ -318,7 +299,6 @@ class Wayfarer(nn.Module):
         found = Found(
             cosine,
             self.nearest(alike, seen, given, cosine),
-            self.met(met.query, met.context, seen, given, slots),
             age.log1p() * (last >= 0),
             count.log1p(),
             company,
@@ -337,21 +317,12 @@ class Wayfarer(nn.Module):
         """What the recurrent network is shown: the feature, whatever its size."""
         return F.layer_norm(feature, (self.feature_dim,))
 
-    def meeting(
-        self,
-        feature: Float[Tensor, "B T D"],
-        output: Float[Tensor, "B T n"],
-        before: Float[Tensor, "B T n"],
-    ) -> Met:
-        """Keys, query and context of meetings, from the network's output at and before each."""
+    def meeting(self, feature: Float[Tensor, "B T D"], output: Float[Tensor, "B T n"]) -> Met:
+        """Keys of meetings, and what novelty sees of their context, from the network's output at each."""
         plain = unit_length(feature)  # [B, T, D]
         keys = [unit_length(plain + self.readout(output))] if self.config.context_keys else []
         keys += [plain] if self.config.plain_keys else []
-        nothing = feature.new_zeros(*feature.shape[:2], 0)  # [B, T, 0]
-        query, context = (
-            (nothing, nothing) if not self.attention else (self.query(before), self.context(before))
-        )
-        return Met(torch.stack(keys, 1), query, context, self.seen(output))
+        return Met(torch.stack(keys, 1), self.seen(output))
 
     # What memory says of it ----------------------------------------------------------------------------
 
@@ -368,22 +339,6 @@ class Wayfarer(nn.Module):
         none = torch.full_like(cosine, MASKED)  # [B, V, Q, K]
         best = none.scatter_reduce(3, slot, alike.masked_fill(~example, MASKED), "amax")  # [B, V, Q, K]
         return torch.where(best > MASKED, best, cosine)
-
-    def met(
-        self,
-        query: Float[Tensor, "B Q C"],
-        context: Float[Tensor, "B N C"],
-        seen: Bool[Tensor, "B Q N"],
-        label: Int[Tensor, "B N"],
-        slots: int,
-    ) -> Float[Tensor, "B Q K"]:
-        """How much each class was met in contexts like this one."""
-        if not self.attention:
-            return query.new_zeros(*query.shape[:2], slots)
-        alike = query @ context.mT / sqrt(self.attention)  # [B, Q, N]
-        alike = alike.masked_fill(~seen, MASKED)
-        weight = (alike - alike.amax(-1, keepdim=True)).exp() * seen  # [B, Q, N]
-        return (weight @ one_hot(label.clamp(min=UNLABELED), slots).to(weight) + FLOOR).log()
 
     def _unnamed(
         self,
@@ -407,16 +362,19 @@ class Wayfarer(nn.Module):
 
     # What to say of that -------------------------------------------------------------------------------
 
+    def evidence(self, found: Found) -> list[Float[Tensor, "B Q K"]]:
+        """What speaks for every class: first what is weighted, then what only the network sees."""
+        parts = [*found.cosine.unbind(1)]
+        parts += found.nearest.unbind(1) if self.config.nearest else []
+        parts += found.company.unbind(-1)
+        parts += [found.age, found.told] if self.config.age_and_count else []
+        parts += [found.here] if self.config.company else []
+        return parts
+
     def answer(self, found: Found, met: Met) -> Answers:
         """Scores and novelty of Q meetings from all the evidence."""
         config, views = self.config, self.views
-        parts = [*found.cosine.unbind(1)]  # [B, Q, K] each
-        parts += found.nearest.unbind(1) if config.nearest else []
-        parts += [found.met] if config.cooccurrence else []
-        parts += found.company.unbind(-1)
-        parts += [found.age, found.told] if config.age_and_count else []
-        parts += [found.here] if config.company else []
-        evidence = torch.stack(parts, -1)  # [B, Q, K, P]
+        evidence = torch.stack(self.evidence(found), -1)  # [B, Q, K, P]
         weighted = evidence[..., : len(self.weights)] @ self.weights  # [B, Q, K]
         scores = weighted + SCORE_GAIN * self.scorer(evidence * self.scales)[..., 0]  # [B, Q, K]
         scores = scores.masked_fill(~found.opened, UNUSED)
@@ -433,7 +391,7 @@ class Wayfarer(nn.Module):
             signs += [walk.gather(2, first) / 4 for walk in found.company.unbind(-1)]  # [B, Q, 1] each
             signs += [F.pad(found.here, (0, spare)).gather(2, best).masked_fill(absent, 0)]  # [B, Q, 3]
         several = [scores.logsumexp(-1).clamp(min=LOWEST) / 5, found.opened.sum(-1).to(top).log1p()]
-        several += [found.time / 3, *([found.met.amax(-1) / 4] if config.cooccurrence else [])]  # [B, Q] each
+        several += [found.time / 3]  # [B, Q]
         if config.company:
             several += crowd(found.here, found.guests)  # [B, Q] each
         several += found.unnamed.unbind(-1)
