@@ -1,7 +1,7 @@
 """Wayfarer: a slow version, the fast path against steps, every part switched off, the window, late credit."""
 
 from dataclasses import replace
-from math import log
+from math import exp, log
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from wanderlearn import WanderError
 from wanderlearn.checks import check_learner
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.company import Company, crowd
+from wanderlearn.learners.doubt import SURELY
 from wanderlearn.learners.late_credit import CHUNK, MASKED
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.unnamed import best_before
@@ -89,7 +90,8 @@ def test_in_use_novelty_is_the_chance_that_the_best_name_is_wrong(seed: int, slo
         found = learner.eval()(features, given, slots)
         assert_close(stepped(learner, features, given, slots)[0], found)
     assert ((found.novelty < 0) == known).all()
-    asked = (alone < CERTAINLY_NEW) & (~known | (chance > 0.5))  # elsewhere it is held below 0
+    surely = 1 / (1 + exp(-SURELY))
+    asked = (alone < CERTAINLY_NEW) & (~known | (chance > surely))  # elsewhere it is held below 0
     torch.testing.assert_close((-found.novelty.double()).sigmoid()[asked], chance[asked], atol=1e-4, rtol=0)
     assert (found.novelty[known] >= alone[known] - 1e-3).all()
     learner.doubt = False

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from wanderlearn.feature_training import FeaturesConfig
 from wanderlearn.learners.dnc import DNCConfig
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.model import ModelConfig
@@ -33,7 +34,16 @@ def _method_preset(method: Method, semi: bool) -> Preset:
         model=ModelConfig(encoder, learner),
         pretrain=PretrainConfig(minutes=6.0, batch_size=128, warmup=50),
         features=base.features
-        and replace(base.features, steps=None, minutes=2.0, copies=1, batch_size=8, crop=True, mirror=False),
+        and replace(
+            base.features,
+            steps=None,
+            minutes=2.0,
+            copies=1,
+            batch_size=8,
+            crop=True,
+            mirror=False,
+            lr=FeaturesConfig.lr if method == "wayfarer" else base.features.lr,  # of fewer pictures
+        ),
         train=replace(
             base.train, steps=None, minutes=2.0, batch_size=4, validate_every=25, validate_sequences=120
         ),
