@@ -1,13 +1,13 @@
 """What every part of Wayfarer is worth: each switched off, beside CPM and Online ProtoNet, on one encoder.
 
     python benchmarks/wayfarer_tries.py                    all rows that are missing, some minutes each
-    python benchmarks/wayfarer_tries.py --ideas            what was tried beyond and not kept, too
+    python benchmarks/wayfarer_tries.py --ideas            what was tried beyond and not kept, instead
     python benchmarks/wayfarer_tries.py --world glyphs     on the embedded world (no download)
     python benchmarks/wayfarer_tries.py --only "no nearest" --steps 250
     python benchmarks/wayfarer_tries.py --tables           only fill docs/wayfarer.md in
 
 The encoder stays as it is: `--encoder` names a run folder, a file of weights, or one that comes with the
-package. Writes results/wayfarer-tries.json after every row.
+package. Writes results/wayfarer-tries.json (of ideas: wayfarer-ideas.json) after every row.
 """
 
 import argparse
@@ -37,29 +37,30 @@ from wanderlearn.worlds.families import with_families
 from wayfarer_ideas import IDEAS
 
 ROOT = Path(__file__).parents[1]
-RESULT, PAGE = ROOT / "results" / "wayfarer-tries.json", ROOT / "docs" / "wayfarer.md"
+RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "wayfarer.md"
 KIND = "wayfarer-tries"
 SHOTS = (1, 3)
 ENCODERS = {"omniglot": "omniglot", "glyphs": "cpm-glyphs"}  # that come with the package
 
 
-def rows(world: str) -> dict[str, LearnerConfig]:
+def rows(world: str, ideas: bool) -> dict[str, LearnerConfig]:
     """What is compared, by name."""
     ours = WayfarerConfig(dropout=0.25)
+    if ideas:
+        return dict.fromkeys(["Wayfarer", *IDEAS], ours)
     found: dict[str, LearnerConfig] = {
         "Online ProtoNet": PRESETS[f"protonet-{world}"].model.learner,
         "CPM": PRESETS[f"cpm-{world}"].model.learner,
         "Wayfarer": ours,
     }
-    found |= {f"no {switch}": replace(ours, **{switch: False}) for switch in SWITCHES}
-    return found | dict.fromkeys(IDEAS, ours)
+    return found | {f"no {switch}": replace(ours, **{switch: False}) for switch in SWITCHES}
 
 
 def stage_of(name: str, semi: bool, options: argparse.Namespace, weights: Path) -> FeatureTraining:
     """One row before its first step, to be trained on features as Wayfarer's preset says."""
     preset = PRESETS[f"wayfarer-{options.world}"]
     torch.manual_seed(options.seed)
-    model = build(ModelConfig(preset.model.encoder, rows(options.world)[name]))
+    model = build(ModelConfig(preset.model.encoder, rows(options.world, options.ideas)[name]))
     take_encoder(weights, model)
     idea, stage = IDEAS.get(name), FeatureTraining
     if idea is not None and issubclass(idea, FeatureTraining):
@@ -119,11 +120,10 @@ def measure(
 
 def table(found: list[dict[str, Any]]) -> str:
     """The rows, both settings side by side, for the page."""
-    names = [name for name in rows("omniglot") if any(row["name"] == name for row in found)]
     by = {(row["name"], row["semi"]): row for row in found}
     columns = ["learner", "parameters", "AP", "1-shot", "3-shot", "AP, few labels", "1-shot", "3-shot"]
     lines: list[list[object]] = []
-    for name in names:
+    for name in dict.fromkeys(row["name"] for row in found):
         both = [by.get((name, semi)) for semi in (False, True)]
         size = next(row["parameters"] for row in both if row)
         figures = [
@@ -149,15 +149,13 @@ def main() -> None:
     parser.add_argument("--sequences", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", action="append", help="rows to measure, also again")
-    parser.add_argument("--ideas", action="store_true", help="also what was not kept")
+    parser.add_argument("--ideas", action="store_true", help="what was not kept, instead")
     parser.add_argument("--tables", action="store_true")
     options = parser.parse_args()
-    found = read_result(RESULT, KIND)["rows"] if RESULT.exists() else []
-    wanted = (
-        []
-        if options.tables
-        else (options.only or [name for name in rows(options.world) if options.ideas or name not in IDEAS])
-    )
+    block = "ideas" if options.ideas else "tries"
+    result = RESULTS / f"wayfarer-{block}.json"
+    found = read_result(result, KIND)["rows"] if result.exists() else []
+    wanted = [] if options.tables else (options.only or list(rows(options.world, options.ideas)))
     # Where every label is told there is nothing to credit.
     both = [
         (name, semi)
@@ -173,9 +171,9 @@ def main() -> None:
         row = measure(name, semi, options, weights, kept)
         print(f"{name}, {'few' if semi else 'all'} labels: AP {row['ap']:.2f}", file=sys.stderr)
         found = [old for old in found if (old["name"], old["semi"]) != (name, semi)] + [row]
-        write_result(RESULT, {"kind": KIND, "rows": found})
+        write_result(result, {"kind": KIND, "rows": found})
     if found:
-        fill(PAGE, "tries", table(found))
+        fill(PAGE, block, table(found))
 
 
 if __name__ == "__main__":

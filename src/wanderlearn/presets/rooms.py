@@ -19,6 +19,7 @@ from wanderlearn.learners.lstm import LSTMConfig
 from wanderlearn.learners.oml import OMLConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.learners.resnet12 import ResNet12Config
+from wanderlearn.learners.wayfarer import WayfarerConfig
 from wanderlearn.model import LearnerConfig, ModelConfig
 from wanderlearn.presets.preset import METHODS, Method, Preset
 from wanderlearn.presets.pretrained import BY_GRADIENT, FEW_NUMBERS, PLAIN, for_cosines
@@ -79,6 +80,7 @@ def _small(method: Method, semi: bool) -> Preset:
     """Forty minutes on one core, and the same for every method, so that they can be compared.
 
     CPM's features get a length at which its context has something to add to (the authors scale them by 0.1).
+    Wayfarer learns the few homes by heart, so it has fewer steps on features and sees less of them.
     """
     encoder = ResNet12Config(
         image_size=SMALL_HEIGHT,
@@ -91,6 +93,9 @@ def _small(method: Method, semi: bool) -> Preset:
     model = for_cosines(encoder, SLOTTED[method], semi=semi)
     if method == "cpm":
         model = replace(model, encoder=replace(encoder, length=CPM_LENGTH))
+    steps = None
+    if isinstance(model.learner, WayfarerConfig):
+        model, steps = replace(model, learner=replace(model.learner, dropout=0.5)), 300
     few_numbers = method in FEW_NUMBERS
     return Preset(
         name=f"{method}-rooms-small{'-semi' if semi else ''}",
@@ -110,7 +115,9 @@ def _small(method: Method, semi: bool) -> Preset:
         pretrain=PretrainConfig(minutes=25.0, batch_size=48, flip=True, warmup=100),
         features=None
         if method in BY_GRADIENT
-        else FeaturesConfig(minutes=5.0, copies=2, batch_size=8, lr=1e-2 if few_numbers else 2e-3),
+        else FeaturesConfig(
+            steps=steps, minutes=5.0, copies=2, batch_size=8, lr=1e-2 if few_numbers else 2e-3
+        ),
     )
 
 
