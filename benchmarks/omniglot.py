@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 
 from wanderlearn.presets import GOES_ON_FROM, PRESETS, RESNET_PRESETS, SCRATCH_PRESETS
-from wanderlearn.report.pairs import PAIRS, result_of
+from wanderlearn.report.pairs import pairs_of, result_of
 from wanderlearn.table_rows import compared, pages, tested, trained
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +35,7 @@ def main() -> None:
         asked.error(f"there is no row {', '.join(sorted(unknown))}")
     for name in words.rows or ROWS:
         row(name, words.runs, words.encoder, words.seed)
-    for one, other in PAIRS:
+    for one, other in pairs_of("omniglot") + pairs_of("omniglot-resnet"):
         compared(words.runs / one, words.runs / other, RESULTS / result_of(one, other))
     pages(ROOT)
 

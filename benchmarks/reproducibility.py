@@ -94,7 +94,7 @@ def _document(results: Path) -> str:
         *(f"**Warning.** {warning}" for warning in omniglot.warnings),
         "## On the same sequences",
         "By how much one learner's AP is above another's, by a paired bootstrap over the test sequences.",
-        pairs_markdown(results, _ap_by_preset(found)),
+        pairs_markdown(results, _ap_by_preset(found), "omniglot", "omniglot-resnet"),
         _context(omniglot),
         "## What the recipe is worth",
         "The authors' own way, sequences from the first step on with nothing pretrained, for as long as "

@@ -26,16 +26,17 @@ from wanderlearn.paper import ROOMS_STATISTICS
 from wanderlearn.presets import ROOMS_PRESETS
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import markdown, read_method_table
+from wanderlearn.report.pairs import pairs_markdown, pairs_of, result_of
 from wanderlearn.report.parts import parts_markdown
-from wanderlearn.results import commit, fill, markdown_table, read_result, write_result
+from wanderlearn.results import commit, fill, load_results, markdown_table, read_result, write_result
 from wanderlearn.rooms.stats import READINGS, rooms_statistics
-from wanderlearn.table_rows import pages, pretrained, tested, trained, wander
+from wanderlearn.table_rows import compared, pages, pretrained, tested, trained, wander
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "rooms.md"
 ALL = [name for name in ROOMS_PRESETS if "-small" in name]
 ROWS = [f"{learner}-rooms-small{end}" for end in ("", "-semi") for learner in ("protonet", "cpm", "wayfarer")]
-ENCODER, STATISTICS = "encoder-rooms-small", "rooms-walks.json"
+SMALL, ENCODER, STATISTICS = "rooms-small", "encoder-rooms-small", "rooms-walks.json"
 SHOWN = ("worlds", "files", "frames", "meetings", "instances", "categories", *READINGS, "viewpoints_per_100")
 SHOWN += ("objects_per_frame",)
 
@@ -64,6 +65,8 @@ def main() -> None:
         extra += ["--train.seed", str(words.seed)] * bool(words.seed)
         for name in words.rows or ROWS:
             row(name, words, extra)
+        for one, other in pairs_of(SMALL):
+            compared(words.runs / one, words.runs / other, words.results / result_of(one, other))
     if words.results == RESULTS:
         tables()
         pages(ROOT)
@@ -92,9 +95,7 @@ def row(name: str, words: argparse.Namespace, extra: list[str]) -> None:
     first = words.runs / f"{ENCODER}{ending}"
     encoder = words.encoder or str(pretrained("protonet-rooms-small", first, *options))
     trained(name, run, *options, "--encoder", encoder)
-    other = words.runs / f"protonet-rooms-small{'-semi' * name.endswith('-semi')}{ending}" / "answers.npz"
-    compared = ["--compare", str(other)] * (other.exists() and other.parent != run)
-    tested(run, result, "--sequences", str(words.sequences), *compared)
+    tested(run, result, "--sequences", str(words.sequences))
 
 
 def recorded(results: Path) -> str:
@@ -113,6 +114,9 @@ def tables(results: Path = RESULTS, page: Path = PAGE) -> None:
     there = (results / STATISTICS).exists()
     fill(page, "rooms-recorded", recorded(results) if there else "Nothing yet.")
     fill(page, "rooms-table", markdown(read_method_table(results, "rooms")))
+    found = load_results(results, "evaluation")
+    ap = {file.removesuffix(".json"): one["metrics"]["ap"] for file, one in found.items()}
+    fill(page, "rooms-pairs", pairs_markdown(results, ap, SMALL))
     forgetting = read_forgetting_table(results, "rooms")
     fill(page, "rooms-forgetting", parts_markdown(forgetting.parts(), forgetting.warnings))
 

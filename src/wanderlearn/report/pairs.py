@@ -5,14 +5,16 @@ from typing import Any, Final
 
 from wanderlearn.results import markdown_table, read_result
 
-__all__ = ["PAIRS", "in_words", "pairs_markdown", "result_of"]
+__all__ = ["in_words", "pairs_markdown", "pairs_of", "result_of"]
 
-PAIRS: Final = tuple(
-    (f"{one}-omniglot{few}", f"{other}-omniglot{few}")
-    for few in ("", "-semi")
-    for one, other in (("cpm", "protonet"), ("wayfarer", "cpm"))
-)
+LEARNERS: Final = (("cpm", "protonet"), ("wayfarer", "cpm"))
 CLOSE: Final = 1e-6
+
+
+def pairs_of(rows: str) -> list[tuple[str, str]]:
+    """The pairs among rows of one kind: omniglot, omniglot-resnet (a stronger encoder), rooms-small."""
+    ends = (f"{rows}{few}" for few in ("", "-semi"))
+    return [(f"{one}-{end}", f"{other}-{end}") for end in ends for one, other in LEARNERS]
 
 
 def result_of(one: str, other: str) -> str:
@@ -25,10 +27,10 @@ def in_words(found: dict[str, Any]) -> str:
     return f"{found['difference']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
 
 
-def pairs_markdown(results: Path, ap: dict[str, float]) -> str:
+def pairs_markdown(results: Path, ap: dict[str, float], *kinds: str) -> str:
     """A table of the comparisons that there are, of the rows as they are now; `ap` is theirs, by preset."""
     rows: list[list[object]] = []
-    for one, other in PAIRS:
+    for one, other in (pair for kind in kinds for pair in pairs_of(kind)):
         path = results / result_of(one, other)
         if not path.exists():
             continue
