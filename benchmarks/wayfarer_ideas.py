@@ -8,7 +8,7 @@ from math import log, sqrt
 from typing import Final
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -67,13 +67,7 @@ class Copying(_More):
         )  # [B, heads, T, width]
         return super().meeting(feature, output)
 
-    def nearest(
-        self,
-        alike: Float[Tensor, "B V Q N"],
-        seen: Bool[Tensor, "B Q N"],
-        label: Int[Tensor, "B N"],
-        cosine: Float[Tensor, "B V Q K"],
-    ) -> Float[Tensor, "B V Q K"]:
+    def nearest(self, alike: Tensor, seen: Tensor, label: Tensor, cosine: Tensor) -> Tensor:
         logits = self._query @ self._key.mT / sqrt(self.width)  # [B, heads, Q, N]
         logits = logits.masked_fill(~(seen & (label >= 0)[:, None])[:, None], MASKED)
         nobody = torch.zeros_like(logits[..., :1])
@@ -95,13 +89,7 @@ class Slots(_More):
         super().__init__(config)
         self.sharpness = nn.Parameter(torch.tensor(10.0))
 
-    def nearest(
-        self,
-        alike: Float[Tensor, "B V Q N"],
-        seen: Bool[Tensor, "B Q N"],
-        label: Int[Tensor, "B N"],
-        cosine: Float[Tensor, "B V Q K"],
-    ) -> Float[Tensor, "B V Q K"]:
+    def nearest(self, alike: Tensor, seen: Tensor, label: Tensor, cosine: Tensor) -> Tensor:
         told = one_hot(label.clamp(min=UNLABELED), cosine.shape[-1]).to(alike)[:, None]  # [B, 1, N, K]
         close = (self.sharpness * (alike - 1)).exp() * seen[:, None]  # [B, V, Q, N]
         self._close = (close @ told + FLOOR).log() / self.sharpness  # [B, V, Q, K]
