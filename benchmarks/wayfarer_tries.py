@@ -159,8 +159,8 @@ def main() -> None:
     # Where every label is told there is nothing to credit.
     both = [
         (name, semi)
-        for name in wanted
         for semi in (False, True)
+        for name in wanted
         if semi or name not in ("no late_credit", "no unnamed")
     ]
     known = {(row["name"], row["semi"]) for row in found}
