@@ -75,6 +75,7 @@ BEST: Final = 3  # so many classes are looked at for novelty
 HIDDEN: Final = 32  # units of the network of the scores
 NOVELTY_HIDDEN: Final = 64
 CONTEXT_SEEN: Final = 16  # numbers of r that the novelty network sees
+SHARPNESS: Final = 15.0  # of late credit, before it is learned
 SCORE_GAIN, NOVELTY_GAIN = 4.0, 3.0  # what the networks' outputs are multiplied by: they learn quicker so
 
 
@@ -104,6 +105,8 @@ class WayfarerConfig:
     """Know what looks like something that was met before, but never named."""
     doubt: bool = True
     """Count doubt about the name in novelty (not while training)."""
+    credited_from: float = 1 / 3
+    """From this mean cosine on a meeting without a label is credited rather than not, before it learns it."""
     dropout: float = 0.0
     """Share of a feature's numbers that are hidden from the recurrent network, in training on sequences."""
 
@@ -201,7 +204,8 @@ class Wayfarer(nn.Module):
         self.company = Company() if config.company else None
         self.unnamed = Unnamed() if config.unnamed else None
         if config.late_credit:
-            self.credit = nn.Parameter(torch.tensor([15.0, 1.0, -5.0]))  # b, g, e
+            offset = -SHARPNESS * config.credited_from
+            self.credit = nn.Parameter(torch.tensor([SHARPNESS, 1.0, offset]))  # b, g, e
 
     def begin(self, batch_size: int, slots: int) -> WayfarerState:
         """An empty memory for `batch_size` sequences with room for `slots` classes."""
