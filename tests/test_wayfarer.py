@@ -288,6 +288,23 @@ def test_credit_goes_to_the_likeliest_class_and_never_exceeds_one_meeting() -> N
     assert learner.share(torch.full_like(likeness, MASKED), free).abs().max() == 0
 
 
+@pytest.mark.parametrize("start", [0.0, 1 / 3, 0.7])
+def test_half_is_credited_where_the_settings_say(start: float) -> None:
+    learner = Wayfarer(replace(SMALL, credited_from=start)).requires_grad_(False)
+    cosines = torch.tensor([[start - 0.2, start, start + 0.2]])[None, None]  # [1, 1, K, U], one class
+    free = torch.ones(1, 1, 3, dtype=torch.bool)
+    less, half, more = learner.share(learner.credit[0] * cosines, free).flatten().tolist()
+    assert half == pytest.approx(0.5, abs=1e-5)
+    assert less < 0.05
+    assert more > 0.95
+
+
+@pytest.mark.parametrize("start", [-1.5, 2.0, float("nan")])
+def test_only_a_cosine_can_be_where_credit_starts(start: float) -> None:
+    with pytest.raises(WanderError, match="credited_from"):
+        Wayfarer(replace(SMALL, credited_from=start))
+
+
 # Company -----------------------------------------------------------------------------------------------
 
 

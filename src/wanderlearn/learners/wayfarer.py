@@ -174,6 +174,8 @@ class Wayfarer(nn.Module):
             raise WanderError("A Wayfarer needs something to compare: switch context_keys or plain_keys on.")
         if config.window < 1:
             raise WanderError(f"A Wayfarer keeps at least 1 meeting, not {config.window}: set its window.")
+        if not -1 <= config.credited_from <= 1:
+            raise WanderError(f"credited_from is a cosine, from -1 to 1, not {config.credited_from:g}.")
         self.config, self.feature_dim, self.doubt = config, config.features, config.doubt
         views = self.views = config.context_keys + config.plain_keys
         self.lstm = LayerNormLSTM(config.features, config.units)
