@@ -21,13 +21,14 @@ import numba  # type: ignore[import-untyped, unused-ignore]
 import numpy as np
 import numpy.typing as npt
 
+from wanderlearn.learners.company import CONCENTRATION, DISCOUNT
+
 __all__ = ["guessed"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Array = npt.NDArray[Any]
 ENVIRONMENTS: Final = 5
 STAY: Final = 0.8
-DISCOUNT, CONCENTRATION = 0.2, 1.0
 LEAST: Final = 1e-12
 
 

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wanderlearn.learners.company import CONCENTRATION, DISCOUNT
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 pytest.importorskip("numba")
-from who_lives_where import CONCENTRATION, DISCOUNT, ENVIRONMENTS, STAY, guessed
+from who_lives_where import ENVIRONMENTS, STAY, guessed
 
 CLASSES = 6
 lives = st.lists(st.integers(-1, CLASSES - 1), min_size=1, max_size=25)
