@@ -14,17 +14,15 @@ from torch.nn import functional as F
 
 from wanderlearn.feature_training import FeatureTraining
 from wanderlearn.learners.answer import Answers
-from wanderlearn.learners.company import crowd
+from wanderlearn.learners.company import FLOOR
+from wanderlearn.learners.guesses import crowd
 from wanderlearn.learners.late_credit import MASKED
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.wayfarer import HIDDEN, Found, Met, Wayfarer, WayfarerConfig
 from wanderlearn.loss import Loss
 from wanderlearn.worlds.sequence import NEW, UNLABELED
-from who_lives_where import guessed
 
 __all__ = ["IDEAS", "Ranking"]
-
-FLOOR: Final = 1e-4
 
 
 class _More(Wayfarer):
@@ -143,26 +141,6 @@ class Relative(_More):
         return [other, mean - other, classes.expand_as(mean), (guests - tables)[..., None].expand_as(mean)]
 
 
-class Guesses(_More):
-    """Guesses at which classes live in one environment, by what was told: see `who_lives_where.py`.
-
-    Every class sees how likely it is met next by them, and they say who is here.
-    """
-
-    extra, scale = 1, 0.25
-
-    def nearest(self, alike: Tensor, seen: Tensor, label: Tensor, cosine: Tensor) -> Tensor:
-        here, chance, _ = guessed(label.numpy(), cosine.shape[-1])
-        self._here, self._chance = torch.from_numpy(here), torch.from_numpy(chance)  # [B, Q, K] each
-        return super().nearest(alike, seen, label, cosine)
-
-    def answer(self, found: Found, met: Met) -> Answers:
-        return super().answer(found._replace(here=self._here * found.opened), met)
-
-    def more(self, found: Found) -> list[Float[Tensor, "B Q K"]]:
-        return [(self._chance + FLOOR).log()]
-
-
 class Ranking(FeatureTraining):
     """Beside the loss, one over pairs of the batch: what is new should rank before what is known."""
 
@@ -189,5 +167,4 @@ IDEAS: Final[dict[str, type[Wayfarer] | type[FeatureTraining]]] = {
     "Bayesian prototypes, restaurant prior": Bayes,
     "each class sees the best other": Relative,
     "ranking loss across the batch": Ranking,
-    "guesses at who lives where": Guesses,
 }

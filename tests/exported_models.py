@@ -29,7 +29,7 @@ KINDS: dict[str, LearnerConfig] = {
     "imp cosine": IMPConfig(features=WIDTH, beta=0.6, similarity="cosine"),
     "dnc": DNCConfig(features=WIDTH, units=12, cells=16, width=6, reads=2, writes=2, slots=SLOTS + 1),
     "oml cosine": OMLConfig(features=WIDTH, classifier="cosine", slots=SLOTS + 1, inner_lr=0.1),
-    "wayfarer": WayfarerConfig(features=WIDTH, units=12, window=8),
+    "wayfarer": WayfarerConfig(features=WIDTH, units=12, guesses=6, window=8),
 }
 MORE_KINDS: dict[str, LearnerConfig] = {
     "protonet": ProtoNetConfig(features=WIDTH, beta_read=2.0, beta_write=1.0),
@@ -45,7 +45,7 @@ MORE_KINDS: dict[str, LearnerConfig] = {
     "protonet told": ProtoNetConfig(features=WIDTH, self_write=False, unit_features=True),
     "matchingnet cosine": MatchingNetConfig(features=WIDTH, similarity="cosine", beta=-7.0),
     "imp unlabelled": IMPConfig(features=WIDTH, beta=0.6, unlabelled_join="unlabelled", sigma_unlabelled=2.0),
-    "wayfarer without company": WayfarerConfig(features=WIDTH, units=12, window=8, company=False),
+    "wayfarer without company": WayfarerConfig(features=WIDTH, units=12, guesses=6, window=8, company=False),
     "oml": OMLConfig(features=WIDTH, slots=SLOTS + 1, inner_lr=0.1, novelty="sum"),
 }
 

@@ -40,13 +40,13 @@ KINDS: dict[str, LearnerConfig] = {
     "imp": IMPConfig(features=WIDTH, beta=5.0),
     "imp cosine": IMPConfig(features=WIDTH, beta=5.0, similarity="cosine"),
     "imp unlabelled": IMPConfig(features=WIDTH, beta=5.0, unlabelled_join="unlabelled", sigma_unlabelled=2.0),
-    "wayfarer": WayfarerConfig(features=WIDTH, units=12),
-    "wayfarer of a short window": WayfarerConfig(features=WIDTH, units=12, window=7),
+    "wayfarer": WayfarerConfig(features=WIDTH, units=12, guesses=6),
+    "wayfarer of a short window": WayfarerConfig(features=WIDTH, units=12, guesses=6, window=7),
     "wayfarer bare": WayfarerConfig(
-        features=WIDTH, units=12, context_keys=False, nearest=False, age_and_count=False
+        features=WIDTH, units=12, guesses=6, context_keys=False, nearest=False, age_and_count=False
     ),
-    "wayfarer without company": WayfarerConfig(features=WIDTH, units=12, company=False),
-    "wayfarer told": WayfarerConfig(features=WIDTH, units=12, plain_keys=False, late_credit=False),
+    "wayfarer without company": WayfarerConfig(features=WIDTH, units=12, guesses=6, company=False),
+    "wayfarer told": WayfarerConfig(features=WIDTH, units=12, guesses=6, plain_keys=False, late_credit=False),
 }
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tests.live_agents import small_model
 from tests.slow_agent import Met, SlowAgent, shares
+from tests.slow_guesses import SlowGuesses
 from wanderlearn.learners.wayfarer import Wayfarer
 
 Vector = npt.NDArray[np.float64]
@@ -57,6 +58,7 @@ class SlowWayfarer:
 
     def __post_init__(self) -> None:
         self.config = self.learner.config
+        self.guesses = SlowGuesses(self.config.guesses)
         named = self.learner.named_parameters()
         self.w = {name: part.detach().double().numpy() for name, part in named}
         self.hidden = self.cell = np.zeros(self.config.units)
@@ -112,13 +114,12 @@ class SlowWayfarer:
                 sums[k] = [s + share * x for s, x in zip(sums[k], one.keys, strict=True)]
         return sums, told
 
-    def company(self) -> tuple[dict[Hashable, list[float]], dict[Hashable, float]]:
-        """Of every class the shares of the walk after each hop, and how surely it is here."""
+    def company(self) -> dict[Hashable, list[float]]:
+        """Of every class the shares of the walk after each hop."""
         if not self.config.company:
-            return {k: [] for k in self.classes}, {}
+            return {k: [] for k in self.classes}
         p0, p1 = (sigmoid(10 * pace) for pace in self.w["company.pace"])
         a, b = self.w["company.likeness"]
-        i, j = self.w["company.presence"]
         window = self.window()
         numbers = range(len(window))
 
@@ -151,10 +152,15 @@ class SlowWayfarer:
                 for r in numbers:
                     after[r] += v[s] * p1 ** abs(window[s].number - window[r].number)
             u = scaled(after)
-        here = {}
-        for k, c in self.classes.items():
-            here[k] = float(sigmoid(i + j * math.log(10 * (walks[k][1] + walks[k][2]) / c.told + 1e-3)))
-        return {k: [math.log(share + 1e-4) for share in walk] for k, walk in walks.items()}, here
+        return {k: [math.log(share + 1e-4) for share in walk] for k, walk in walks.items()}
+
+    def heard(self) -> tuple[dict[Hashable, float], dict[Hashable, float]]:
+        """How surely each class lives here, and the log of how likely it is met next."""
+        here, chance = self.guesses.heard() if self.config.guesses else ({}, {})
+        recent = {k for k, c in self.classes.items() if self.time - c.last <= self.config.window}
+        here, chance = ({k: part[k] for k in part if k in recent} for part in (here, chance))
+        logs = {k: math.log(chance.get(k, 0.0) + 1e-4) for k in self.classes}
+        return {k: here.get(k, 0.0) for k in self.classes}, logs
 
     def read(self, met: Meeting) -> tuple[float, dict[Hashable, float]]:
         """Novelty, and the score of every class."""
@@ -162,7 +168,8 @@ class SlowWayfarer:
             return CERTAINLY_NEW, {}
         config, w, window = self.config, self.w, self.window()
         sums, told = self.completed()
-        walks, here = self.company()
+        walks = self.company()
+        here, chance = self.heard()
         scores: dict[Hashable, float] = {}
         cosines = {}
         ages = {k: math.log1p(min(self.time - c.last, config.window)) for k, c in self.classes.items()}
@@ -177,9 +184,12 @@ class SlowWayfarer:
                     seen_as.append(near)
             evidence += walks[k]
             seen_as += [walk / 4 for walk in walks[k]]
+            if config.guesses:
+                evidence.append(chance[k])
+                seen_as.append(chance[k] / 4)
             if config.age_and_count:
                 seen_as += [ages[k] / 3, math.log1p(told[k])]
-            if config.company:
+            if config.guesses:
                 seen_as.append(here[k])
             net = self.net("scorer", np.array(seen_as))
             scores[k] = float(w["weights"] @ np.array(evidence)) + 4 * net
@@ -189,13 +199,13 @@ class SlowWayfarer:
             signs += [cosines[k][v] for k in best] + [-1.0] * (3 - len(best))
         if config.age_and_count:
             signs += [ages[best[0]], math.log1p(told[best[0]])]
-        if config.company:
-            signs += [walk / 4 for walk in walks[best[0]]]
+        signs += [walk / 4 for walk in walks[best[0]]]
+        if config.guesses:
             signs += [here[k] for k in best] + [0.0] * (3 - len(best))
         total = math.log(sum(math.exp(score) for score in scores.values()))
         signs += [max(total, -20) / 5, math.log1p(len(scores))]
         signs += [math.log1p(min(self.time, config.window)) / 3]
-        if config.company:
+        if config.guesses:
             meetings, classes = sum(here[k] * c.told for k, c in self.classes.items()), sum(here.values())
             opens = math.log((1 + 0.2 * classes) / (1 + meetings))
             signs += [math.log1p(meetings), math.log1p(classes), opens]
@@ -229,6 +239,7 @@ class SlowWayfarer:
         """A meeting, with its label or (None) without."""
         met.number = self.time
         self.past.append(replace(met, label=label, forgotten=0))
+        self.hear_of(label)
         if label is not None:
             self.tell(met, label, self.time)
         self.hidden, self.cell = self.lstm(met.feature)
@@ -244,6 +255,17 @@ class SlowWayfarer:
         """The label of a meeting that was written without one."""
         next(one for one in self.past if one.number == met.number).label = label
         self.tell(met, label, self.time - 1)
+        self.guess_again()
+
+    def guess_again(self) -> None:
+        """Where classes live, from the window alone."""
+        self.guesses = SlowGuesses(self.config.guesses)
+        for one in self.window():
+            self.hear_of(None if one.forgotten else one.label)
+
+    def hear_of(self, label: Hashable) -> None:
+        if self.config.guesses:
+            self.guesses.tell(label)
 
     def forget(self, label: Hashable) -> None:
         del self.classes[label]
@@ -251,6 +273,7 @@ class SlowWayfarer:
         for one in self.past:
             if one.label == label and not one.forgotten:
                 one.forgotten = number
+        self.guess_again()
 
     def merge(self, kept: Hashable, gone: Hashable) -> None:
         a, b = self.classes[kept], self.classes.pop(gone)
@@ -266,6 +289,7 @@ class SlowWayfarer:
         for one in self.past:
             if one.label == old and not one.forgotten:
                 one.label = new
+        self.guess_again()
 
 
 class SlowWayfaringAgent(SlowAgent):

@@ -1,10 +1,5 @@
 """The renderer sees what rays see, through every door, the same every time."""
 
-import builtins
-import importlib
-import sys
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -13,7 +8,6 @@ from trimesh.ray.ray_pyembree import RayMeshIntersector  # type: ignore[import-u
 
 from wanderlearn.errors import WanderError
 from wanderlearn.rooms import Camera, Home, Renderer, walk
-from wanderlearn.rooms.compiled import kernels
 from wanderlearn.rooms.raycast import pixel_rays, ray_ids
 
 WIDE, HIGH = 160, 120
@@ -133,21 +127,3 @@ def test_nonsense_is_refused(home: Home) -> None:
         Renderer(home, 0, 120)
     with pytest.raises(WanderError, match="9 samples"):
         Renderer(home, samples=9)
-
-
-def test_without_numba_a_sentence_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *rest: Any, **more: Any) -> Any:
-        if name == "numba":
-            raise ModuleNotFoundError("No module named 'numba'", name="numba")
-        return real(name, *rest, **more)
-
-    monkeypatch.delitem(sys.modules, "wanderlearn.rooms.kernels", raising=False)
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    kernels.cache_clear()
-    with pytest.raises(WanderError, match=r"wanderlearn\[rooms\]"):
-        kernels()
-    monkeypatch.undo()
-    kernels.cache_clear()
-    assert importlib.import_module("wanderlearn.rooms.kernels") is kernels()

@@ -12,16 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wanderlearn.agent.memory import ROOM, Floats, sigmoid
-from wanderlearn.learners.company import (
-    CONCENTRATION,
-    DISCOUNT,
-    FLOOR,
-    HOPS,
-    NOBODY_LIKE_IT,
-    QUICKER,
-    TINY,
-    Company,
-)
+from wanderlearn.learners.company import FLOOR, HOPS, NOBODY_LIKE_IT, QUICKER, TINY, Company
 from wanderlearn.worlds.sequence import UNLABELED
 
 __all__ = ["LiveCompany", "Walked"]
@@ -34,8 +25,6 @@ class Walked(NamedTuple):
 
     moment: object
     walks: Floats  # [H, n] log of the shares after each hop
-    here: Floats  # [n] how surely each is of this environment
-    crowd: Floats  # [3] meetings and classes of this environment, and how often it would open a new one
 
 
 class LiveCompany:
@@ -45,13 +34,10 @@ class LiveCompany:
     """
 
     def __init__(self, company: Company, window: int) -> None:
-        pace, likeness, presence = (
-            part.detach().double().numpy() for part in (company.pace, company.likeness, company.presence)
-        )
+        pace, likeness = (part.detach().double().numpy() for part in (company.pace, company.likeness))
         self.window = window
         self.begin, self.on = (float(log) for log in -np.log1p(np.exp(-QUICKER * pace)))
         self.sharpness, self.threshold = float(likeness[0]), float(likeness[1])
-        self.offset, self.slope = float(presence[0]), float(presence[1])
         self.perhaps = self.same = self.near = np.zeros((0, 0), np.float32)  # [room, room]
         self.ready: Walked | None = None
 
@@ -88,30 +74,25 @@ class LiveCompany:
         same = np.where(told[rows, None] & told, equal, self.perhaps[rows, : len(slots)])  # [r, N]
         _write(self.same, rows, same)
 
-    def walked(self, moment: object, keys: Floats, slots: Ints, told: Floats, time: int) -> Walked:
-        """The company of all classes now. `told` is how often each was."""
+    def walked(self, moment: object, keys: Floats, slots: Ints, classes: int, time: int) -> Walked:
+        """The company of so many classes now."""
         if self.ready is not None and self.ready.moment is moment:
             return self.ready
         if not len(self.same):
             self.met(np.arange(len(slots)), keys, slots, time)
-        N, n = len(slots), len(told)
+        N, n = len(slots), classes
         same, near = self.same[:N, :N], self.near[:N, :N]  # both are symmetric
         named = np.flatnonzero(slots >= 0)  # [L]
-        classes = slots[named]  # [L]
+        names = slots[named]  # [L]
         likes: Floats = np.maximum(same @ np.ones(N, np.float32), np.float32(NOBODY_LIKE_IT))  # [N]
         at = _scaled(_power(self.begin, self._ago(N, time) + 1))  # [N]
         shares = np.empty((HOPS + 1, n), np.float32)
         for hop in range(HOPS + 1):
             by_name = same @ (at / likes)  # [N]
-            shares[hop] = np.bincount(classes, by_name[named], n)
+            shares[hop] = np.bincount(names, by_name[named], n)
             if hop < HOPS:
                 at = _scaled(near @ by_name)
-        density = 10 * (shares[1] + shares[2]) / np.maximum(told, 1) + np.float32(1e-3)  # [n]
-        here = sigmoid(np.float32(self.offset) + np.float32(self.slope) * np.log(density))  # [n]
-        guests, tables = float(here @ told), float(here.sum())
-        opens = (CONCENTRATION + DISCOUNT * tables) / (CONCENTRATION + guests)
-        crowd = np.array([np.log1p(guests), np.log1p(tables), np.log(opens)], np.float32)
-        self.ready = Walked(moment, np.log(shares + np.float32(FLOOR)), here, crowd)
+        self.ready = Walked(moment, np.log(shares + np.float32(FLOOR)))
         return self.ready
 
     def _ago(self, rows: int, time: int) -> Ints:

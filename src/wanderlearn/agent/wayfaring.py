@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from wanderlearn.agent.company import LiveCompany, Walked
+from wanderlearn.agent.company import LiveCompany
+from wanderlearn.agent.guesses import LiveGuesses, LiveHeard
 from wanderlearn.agent.memory import Floats, Reading, fitting, nearest_of_each, sigmoid, with_room
 from wanderlearn.agent.unnamed import LiveUnnamed
 from wanderlearn.learners.answer import CERTAINLY_NEW
@@ -54,7 +55,8 @@ class LiveWayfarer:
 
     Forgetting a class empties its slot, and its meetings in the window count for nobody. Merging adds two
     classes up, exactly as if all had been told the one label. A label told late is written as it was met; if
-    the meeting is still in the window it becomes an example there, and is credited to nobody else.
+    the meeting is still in the window it becomes an example there, and is credited to nobody else. After each
+    of these where classes live is guessed anew, from the window.
     """
 
     def __init__(self, learner: Wayfarer) -> None:
@@ -72,10 +74,12 @@ class LiveWayfarer:
         self.ready: _Prototypes | None = None
         self.company = LiveCompany(learner.company, self.window) if learner.company else None
         self.unnamed = LiveUnnamed(learner.unnamed) if learner.unnamed else None
-        # Where in the evidence walks, and age and count are; `here`, if it is asked for, is last.
+        self.guesses = LiveGuesses(learner.config.guesses) if learner.config.guesses else None
+        # Where in the evidence walks, and age and count are.
         walks = V * (1 + self.config.nearest)
-        age = walks + (HOPS + 1) * self.config.company
-        self.at_walks, self.at_age = slice(walks, age), slice(age, age + 2)
+        chance = walks + (HOPS + 1) * self.config.company
+        age = chance + (self.guesses is not None)
+        self.at_walks, self.at_age = slice(walks, chance), slice(age, age + 2)
         w = {name: part.detach().numpy() for name, part in learner.named_parameters()}
         # One product instead of two, of what the network says now.
         now = [*(["readout"] if self.config.context_keys else []), "seen"]
@@ -114,27 +118,28 @@ class LiveWayfarer:
         if not self.classes:
             return Reading(np.zeros(0, np.float32), None, CERTAINLY_NEW, np.inf, np.inf, trace, self.moment)
         met, config = self._met(trace), self.config
-        prototypes, walked = self._prototypes(), self._walked()
+        prototypes, heard = self._prototypes(), self._heard()
         cosine = [prototypes.rows[:, v] @ key for v, key in enumerate(met.keys)]  # [n] each
         slots = self.slots[: self.kept]  # [N]
         example = slots >= 0  # [N]
         parts = [*cosine]
         if config.nearest:
             parts += [self._nearest(v, met.keys[v], slots, example, cosine[v]) for v in range(self.views)]
-        if walked is not None:
-            parts += [*walked.walks]
+        parts += self._walks()
+        if heard is not None:
+            parts.append(heard.chance)
         if config.age_and_count:
-            age = np.minimum(self.time - self.last[: self.classes], self.window)  # [n]
+            age = np.minimum(self._age(), self.window)  # [n]
             parts += [np.log1p(age.astype(np.float32)), prototypes.told]
-        if walked is not None:
-            parts.append(walked.here)
+        if heard is not None:
+            parts.append(heard.here)
         evidence = np.stack(parts, -1)  # [n, P]
         scores = evidence[:, : len(self.weights)] @ self.weights  # [n]
         hidden = evidence @ self.score_in  # [n, 32]
         hidden += self.score_bias
         scores += np.maximum(hidden, 0, out=hidden) @ self.score_out
         scores += np.float32(self.score_offset)
-        novelty = self._novelty(scores, evidence, met, walked)
+        novelty = self._novelty(scores, evidence, met, heard)
         distance = -float(scores.max())
         return Reading(scores, None, novelty, distance, distance - novelty, trace, self.moment)
 
@@ -151,7 +156,7 @@ class LiveWayfarer:
         best = -nearest_of_each(-alike[example], slots[example], self.classes)  # [n]
         return np.where(np.isinf(best), cosine, best)
 
-    def _novelty(self, scores: Floats, evidence: Floats, met: _Met, walked: Walked | None) -> float:
+    def _novelty(self, scores: Floats, evidence: Floats, met: _Met, heard: LiveHeard | None) -> float:
         """Is it new? From the best classes, how sure and how old they are, their company, and the context."""
         config, V, n = self.config, self.views, self.classes
         if n > 1000:  # sorting thousands for three is slow
@@ -167,12 +172,13 @@ class LiveWayfarer:
         total = max(most + float(np.log(np.exp(scores - np.float32(most)).sum())), LOWEST)
         signs: list[Any] = [top / 5, near.ravel()]
         signs += [evidence[best[0], self.at_age]] if config.age_and_count else []
-        if walked is not None:
+        signs += [evidence[best[0], self.at_walks] / 4]
+        if heard is not None:
             here = np.zeros(BEST, np.float32)
-            here[: len(best)] = walked.here[best]
-            signs += [evidence[best[0], self.at_walks] / 4, here]
+            here[: len(best)] = heard.here[best]
+            signs.append(here)
         several = [total / 5, np.log1p(n), np.log1p(min(self.time, self.window)) / 3]
-        several += [*walked.crowd] if walked is not None else []
+        several += [*heard.crowd] if heard is not None else []
         signs += [np.array(several, np.float32)]
         if self.unnamed is not None:
             slots = self.slots[: self.kept]
@@ -205,12 +211,22 @@ class LiveWayfarer:
         self.ready = _Prototypes(self.moment, rows, np.log1p(told))
         return self.ready
 
-    def _walked(self) -> Walked | None:
-        """The company of the classes now, if it is asked for."""
+    def _walks(self) -> list[Floats]:
+        """The company of the classes now, [n] after each hop, if it is asked for."""
         if self.company is None:
+            return []
+        keys, slots = self.keys[: self.kept], self.slots[: self.kept]
+        return [*self.company.walked(self.moment, keys, slots, self.classes, self.time).walks]
+
+    def _heard(self) -> LiveHeard | None:
+        """What the guesses say now, if they are asked for."""
+        if self.guesses is None:
             return None
-        keys, slots, told = self.keys[: self.kept], self.slots[: self.kept], self.told[: self.classes]
-        return self.company.walked(self.moment, keys, slots, told, self.time)
+        return self.guesses.heard(self.moment, self.told[: self.classes], self._age() <= self.window)
+
+    def _age(self) -> npt.NDArray[np.int64]:
+        """Meetings since each class was told, [n]."""
+        return self.time - self.last[: self.classes]
 
     @property
     def kept(self) -> int:
@@ -248,6 +264,8 @@ class LiveWayfarer:
         self.time += 1
         if self.company is not None:
             self.company.met(np.array([row]), self.keys[: self.kept], self.slots[: self.kept], self.time)
+        if self.guesses is not None:
+            self.guesses.met(int(self.slots[row]))
         self.context = after or self._advanced(trace[: self.width], self.context)[1]
         self.moment = object()
 
@@ -260,7 +278,7 @@ class LiveWayfarer:
         rows = np.flatnonzero(same & (self.slots[:kept] == UNLABELED))
         if len(rows):  # else it has left the window
             self.slots[rows[0]] = slot
-            self._renamed(rows[:1])
+        self._renamed(rows[:1])
         self.moment = object()
 
     def _write(self, keys: Floats, slot: int, time: int) -> None:
@@ -306,6 +324,9 @@ class LiveWayfarer:
         """The meetings of these rows are of another class now."""
         if self.company is not None:
             self.company.named(rows, self.slots[: self.kept])
+        if self.guesses is not None:
+            row = (self.time - self.kept + np.arange(self.kept)) % self.window
+            self.guesses.begin_again(self.slots[row])
 
     def copy(self) -> Self:
         """A copy that shares nothing that changes."""
@@ -324,6 +345,7 @@ class LiveWayfarer:
             "slots": self.slots[:kept],
             "time": np.array([self.time], np.int64),
         }
+        arrays |= self.guesses.arrays(n) if self.guesses is not None else {}
         return arrays | {name: part.detach().numpy() for name, part in self.context._asdict().items()}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], classes: int) -> None:
@@ -344,6 +366,8 @@ class LiveWayfarer:
         self.moment, self.ready = object(), None
         if self.company is not None:
             self.company.restore()
+        if self.guesses is not None:
+            self.guesses.restore(arrays)
 
 
 def _unit(x: Floats) -> Floats:

@@ -12,14 +12,9 @@ walk begins at a recent meeting s, the more likely the more recent, and then in 
     u_{h+1}[s'] ~ sum_s v_h[s] near[s, s']
     share_h[k]  = sum_{s in k} v_h[s]                          where it is after h times, by class
 
-Each u is scaled to a sum of one. What a walk sees is only what came before t. Then, of class k that was told
-|k| times,
-
     company_h[k] = log(share_h[k] + 1e-4)
-    here[k]      = sigmoid(i + j log(10 (share_1 + share_2)[k] / |k| + 1e-3))      is it of this environment?
 
-and of the crowd here, N = sum_k here[k] |k| meetings of K = sum_k here[k] classes: log(1 + N), log(1 + K)
-and log((1 + 0.2 K) / (1 + N)), which is how often a Chinese restaurant process opens another table.
+Each u is scaled to a sum of one. What a walk sees is only what came before t.
 """
 
 from typing import Final
@@ -32,24 +27,22 @@ from torch.nn import functional as F
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.worlds.sequence import UNLABELED
 
-__all__ = ["HOPS", "Company", "crowd", "no_company", "sameness", "walked", "with_newest"]
+__all__ = ["FLOOR", "HOPS", "Company", "no_company", "sameness", "walked", "with_newest"]
 
 HOPS: Final = 3  # so often it goes on by time
 NOBODY_LIKE_IT: Final = 0.5  # the least that a meeting's likeness to all, itself among them, is taken to be
 TINY: Final = 1e-6
 FLOOR: Final = 1e-4  # what the share of a class is at least
 QUICKER: Final = 10.0  # the paces of walks are learned so many times as fast
-DISCOUNT, CONCENTRATION = 0.2, 1.0  # of the restaurant process
 
 
 class Company(nn.Module):
-    """How fast the walks go, how alike the same things are, and how much company makes a class be here."""
+    """How fast the walks go, and how alike the same things are."""
 
     def __init__(self) -> None:
         super().__init__()
         self.pace = nn.Parameter(torch.tensor([0.4, 0.3]).logit() / QUICKER)  # of p0, p1
         self.likeness = nn.Parameter(torch.tensor([12.0, 0.65]))  # a, b
-        self.presence = nn.Parameter(torch.tensor([0.0, 1.0]))  # i, j
 
     def forward(
         self,
@@ -57,22 +50,19 @@ class Company(nn.Module):
         alike: Float[Tensor, "B N N"],
         seen: Bool[Tensor, "B Q N"],
         label: Int[Tensor, "B N"],
-        told: Float[Tensor, "B Q K"],
-    ) -> tuple[Float[Tensor, "B Q K H"], Float[Tensor, "B Q K"]]:
-        """The company of every class at Q meetings, and whether it is here.
+        slots: int,
+    ) -> Float[Tensor, "B Q K H"]:
+        """The company of every class at Q meetings.
 
-        `apart` is how long ago N meetings were, `alike` their mean cosines, `seen` which of them come before
-        each of the Q, `told` how often a class was told.
+        `apart` is how long ago N meetings were, `alike` their mean cosines, and `seen` which of them come
+        before each of the Q.
         """
         begin, on = F.logsigmoid(QUICKER * self.pace).unbind()
         place = torch.arange(label.shape[1], device=label.device)  # [N]
         near = (on * (place[:, None] - place).abs()).exp()  # [N, N]
         same = sameness(alike, label, *self.likeness.unbind())  # [B, N, N]
         recent = (begin * apart.clamp(min=0)).exp()[None]  # [1, Q, N]
-        shares = walked(recent, seen, same, near, label, told.shape[-1])  # [B, Q, K, H]
-        offset, slope = self.presence.unbind()
-        density = 10 * (shares[..., 1] + shares[..., 2]) / told.clamp(min=1) + 1e-3  # [B, Q, K]
-        return (shares + FLOOR).log(), (offset + slope * density.log()).sigmoid() * (told > 0)
+        return (walked(recent, seen, same, near, label, slots) + FLOOR).log()
 
 
 def no_company(
@@ -80,17 +70,10 @@ def no_company(
     alike: Float[Tensor, "B M M"],
     seen: Bool[Tensor, "B Q N"],
     label: Int[Tensor, "B N"],
-    told: Float[Tensor, "B Q K"],
-) -> tuple[Float[Tensor, "B Q K H"], Float[Tensor, "B Q K"]]:
-    """The same for those who do not ask: no walks, and nobody is here."""
-    return told.new_zeros(*told.shape, 0), torch.zeros_like(told)
-
-
-def crowd(here: Float[Tensor, "B Q K"], told: Float[Tensor, "B Q K"]) -> list[Float[Tensor, "B Q"]]:
-    """How many meetings and classes are of this environment, and how often it would open a new class."""
-    guests, tables = (here * told).sum(-1), here.sum(-1)  # [B, Q] each
-    opens = (CONCENTRATION + DISCOUNT * tables) / (CONCENTRATION + guests)  # [B, Q]
-    return [guests.log1p(), tables.log1p(), opens.log()]
+    slots: int,
+) -> Float[Tensor, "B Q K H"]:
+    """The same for those who do not ask: no walks."""
+    return alike.new_zeros(*seen.shape[:2], slots, 0)
 
 
 def with_newest(

@@ -10,15 +10,18 @@ Of class k with the labelled meetings s in k, and for each of the two keys v:
     cos_v[k] = cos(x_v, sum_{s in k} x_v,s)               to the prototype
     near_v[k] = max_{s in k} cos(x_v, x_v,s)              to the nearest example
     age[k], count[k]                                      meetings since it was told, how often it was told
-    company_h[k], here[k]                                 does it keep company with what was met just now?
+    company_h[k]                                          does it keep company with what was met just now?
+    here[k], chance[k]                                    does it live here, and how likely is it met next?
 
-    score[k] = w . (cos, near, company)[k] + net(cos, near, company, log age, log count, here)[k]
+    score[k] = w . (cos, near, company, log chance)[k]
+               + net(cos, near, company, log chance, log age, log count, here)[k]
     n        = c mean_v cos_v[best] + d + net(top 3 scores, their cos and here, log age, log count and company
                of the best, log sum_k exp score[k], log of the number of classes, log t, the crowd here,
                the signs of what was met but never named, W_r r_t)
 
-Company and the crowd come from a walk over the past meetings, by name and by time: `company.py`. Whether it
-looks like something that was met before, but never named: `unnamed.py`.
+Company comes from a walk over the past meetings, by name and by time: `company.py`. Who lives here, and so
+who may be met next and how large the crowd here is, is guessed from names: `guesses.py`. Whether it looks
+like something that was met before, but never named: `unnamed.py`.
 
 n is trained to tell what is new. In use, novelty also counts doubt about the name: it is the chance that the
 best name is wrong, because the thing is new or because it is another of those known. What n holds for known
@@ -33,9 +36,10 @@ class was named counts for it once it is. By the mean of its cosines to the labe
     credit[u, k] = softmax_k(z_u[k]) sigmoid(g max_k z_u[k] + e)
     prototype[k] = sum_{s in k} x_s + sum_u credit[u, k] x_u,     count[k] = |k| + sum_u credit[u, k]
 
-Prototypes, counts and ages are of all that was ever told. Nearest examples, company and late credit need the
-meetings themselves: those are of the last `window` meetings only. A class with no example among
-them has its prototype for its nearest example. Time and age stop counting at `window`.
+Prototypes, counts and ages are of all that was ever told, and so is where a class is guessed to live.
+Nearest examples, company and late credit need the meetings themselves: those are of the last `window`
+meetings only. A class with no example among them has its prototype for its nearest example, and is not said
+to be here. Time and age stop counting at `window`.
 """
 
 from dataclasses import dataclass, fields
@@ -49,8 +53,9 @@ from torch.nn import functional as F
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.chance import drawn
-from wanderlearn.learners.company import HOPS, Company, crowd, no_company, with_newest
+from wanderlearn.learners.company import FLOOR, HOPS, Company, no_company, with_newest
 from wanderlearn.learners.doubt import with_doubt
+from wanderlearn.learners.guesses import Guesses, Heard, crowd, guessed, hear, no_guesses, tell
 from wanderlearn.learners.late_credit import MASKED, order_of_naming, prototypes_along
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.prototypes import unit_length
@@ -97,6 +102,8 @@ class WayfarerConfig:
     """Compare with the nearest example of a class, too."""
     company: bool = True
     """Ask which classes keep company with what was met just now."""
+    guesses: int = 512
+    """So many guesses at which classes live in one environment are kept; 0: nobody guesses."""
     age_and_count: bool = True
     """Know how long ago and how often a class was told."""
     late_credit: bool = True
@@ -112,9 +119,11 @@ class WayfarerConfig:
 
 
 SWITCHES: Final = tuple(
-    part.name for part in fields(WayfarerConfig) if part.type is bool and part.name != "doubt"
+    part.name
+    for part in fields(WayfarerConfig)
+    if (part.type is bool and part.name != "doubt") or part.name == "guesses"
 )
-"""The parts that can be switched off, but for doubt, which needs no training."""
+"""The parts that can be switched off (False, or 0 guesses), but for doubt, which needs no training."""
 
 
 class Window(NamedTuple):
@@ -134,11 +143,12 @@ class Classes(NamedTuple):
 
 
 class WayfarerState(NamedTuple):
-    """The context, the classes, the last meetings, and how many meetings there were."""
+    """The context, the classes, the last meetings, the guesses, and how many meetings there were."""
 
     context: LSTMState
     classes: Classes
     window: Window
+    guesses: Guesses  # of no classes (K = 0), if nobody asks
     time: Int[Tensor, " B"]
 
 
@@ -157,7 +167,8 @@ class Found(NamedTuple):
     age: Float[Tensor, "B Q K"]  # log(1 + meetings since it was told)
     told: Float[Tensor, "B Q K"]  # log(1 + how often it was told, with late credit)
     company: Float[Tensor, "B Q K H"]  # log of the shares of a walk after each hop
-    here: Float[Tensor, "B Q K"]  # how surely it is of this environment
+    here: Float[Tensor, "B Q K"]  # how surely it lives in this environment
+    chance: Float[Tensor, "B Q K"]  # log of how likely it is met next
     guests: Float[Tensor, "B Q K"]  # how often it was told
     unnamed: Float[Tensor, "B Q S"]  # does it look like something that was never named?
     opened: Bool[Tensor, "B Q K"]
@@ -172,6 +183,8 @@ class Wayfarer(nn.Module):
         config = config or WayfarerConfig()
         if not (config.context_keys or config.plain_keys):
             raise WanderError("A Wayfarer needs something to compare: switch context_keys or plain_keys on.")
+        if config.guesses < 0:
+            raise WanderError(f"A Wayfarer keeps at least 0 guesses, not {config.guesses}.")
         if config.window < 1:
             raise WanderError(f"A Wayfarer keeps at least 1 meeting, not {config.window}: set its window.")
         if not -1 <= config.credited_from <= 1:
@@ -191,8 +204,11 @@ class Wayfarer(nn.Module):
         walks = (HOPS + 1) * config.company
         weights += [0.2] * walks
         scales += [0.25] * walks
+        guesses = config.guesses > 0
+        weights += [0.2] * guesses
+        scales += [0.25] * guesses
         scales += [1 / 3, 1.0] if config.age_and_count else []
-        scales += [1.0] if config.company else []
+        scales += [1.0] * guesses
         self.weights = nn.Parameter(torch.tensor(weights))
         self.register_buffer("scales", torch.tensor(scales), persistent=False)
         self.scales: Tensor
@@ -200,7 +216,7 @@ class Wayfarer(nn.Module):
         nn.init.zeros_(self.scorer.get_parameter("2.weight"))  # begin with the weights alone
         self.seen = nn.Linear(config.units, CONTEXT_SEEN)
         width = BEST + BEST * views + 2 * config.age_and_count + 3 + CONTEXT_SEEN
-        width += (walks + BEST + 3) * config.company + SIGNS * config.unnamed
+        width += walks + (BEST + 3) * guesses + SIGNS * config.unnamed
         self.judge = nn.Sequential(nn.Linear(width, NOVELTY_HIDDEN), nn.ReLU(), nn.Linear(NOVELTY_HIDDEN, 1))
         self.closeness = nn.Parameter(torch.tensor([-16.0, 6.0]))  # c, d
         self.company = Company() if config.company else None
@@ -222,6 +238,7 @@ class Wayfarer(nn.Module):
                 numbers.new_full((B, N), NOTHING),
                 zeros(B, N, N) if self.company or self.unnamed else zeros(B, 0, 0),
             ),
+            no_guesses(B, slots if self.config.guesses else 0, self.config.guesses, numbers.device),
             numbers,
         )
 
@@ -243,16 +260,18 @@ class Wayfarer(nn.Module):
         age = (time[:, None] - classes.last).clamp(max=self.config.window)  # [B, K]
         alike = met.keys @ window.keys.mT  # [B, V, 1, N]
         apart = torch.arange(self.config.window, 0, -1, device=given.device)[None]  # [1, N]
-        company, here = (self.company or no_company)(
-            apart, window.alike, seen, window.label, classes.told[:, None]
-        )
+        company = (self.company or no_company)(apart, window.alike, seen, window.label, opened.shape[1])
+        guesses, heard = state.guesses, _nothing_heard(opened[:, None])
+        if self.config.guesses:
+            heard, rates = hear(guesses)
+            guesses = tell(guesses, rates, given)
         found = Found(
             cosine := met.keys @ unit_length(sums).mT,  # [B, V, 1, K]
             self.nearest(alike, seen, window.label, cosine),
             age[:, None].to(feature.dtype).log1p() * opened[:, None],
             credited.log1p(),
             company,
-            here,
+            *self.of_window(heard, (time[:, None] - classes.last)[:, None]),
             classes.told[:, None],
             self._unnamed(alike.mean(1), window.alike, seen, window.label),
             opened[:, None],
@@ -275,7 +294,7 @@ class Wayfarer(nn.Module):
             pairs,
         )
         answer = Answers(answers.scores[:, 0], answers.novelty[:, 0])
-        return answer, WayfarerState(context, written, kept, time + 1)
+        return answer, WayfarerState(context, written, kept, guesses, time + 1)
 
     def forward(self, features: Float[Tensor, "B T D"], given: Int[Tensor, "B T"], slots: int) -> Answers:
         """Whole sequences at once. The network sees only features, so it runs before memory is asked."""
@@ -301,14 +320,15 @@ class Wayfarer(nn.Module):
         seen = ((apart > 0) & (apart <= self.config.window)).expand(len(given), -1, -1)  # [B, T, T]
         age = (time[:, None] - last).clamp(max=self.config.window).to(features.dtype)  # [B, T, K]
         alike = met.keys @ met.keys.mT  # [B, V, T, T]
-        company, here = (self.company or no_company)(apart, alike.mean(1), seen, given, guests)
+        company = (self.company or no_company)(apart, alike.mean(1), seen, given, slots)
+        heard = guessed(given, slots, self.config.guesses) if self.config.guesses else _nothing_heard(last)
         found = Found(
             cosine,
             self.nearest(alike, seen, given, cosine),
             age.log1p() * (last >= 0),
             count.log1p(),
             company,
-            here,
+            *self.of_window(heard, time[:, None] - last),
             guests,
             self._unnamed(alike.mean(1), alike.mean(1), seen, given),
             last >= 0,
@@ -346,6 +366,14 @@ class Wayfarer(nn.Module):
         best = none.scatter_reduce(3, slot, alike.masked_fill(~example, MASKED), "amax")  # [B, V, Q, K]
         return torch.where(best > MASKED, best, cosine)
 
+    def of_window(
+        self, heard: Heard, age: Int[Tensor, "B Q K"]
+    ) -> tuple[Float[Tensor, "B Q K"], Float[Tensor, "B Q K"]]:
+        """What is heard of classes told in the window: does it live here, and the log of its chance."""
+        recent = age <= self.config.window  # [B, Q, K]
+        here, chance = (part.to(self.weights) * recent for part in heard)  # [B, Q, K] each
+        return here, (chance + FLOOR).log()
+
     def _unnamed(
         self,
         now: Float[Tensor, "B Q N"],
@@ -373,8 +401,9 @@ class Wayfarer(nn.Module):
         parts = [*found.cosine.unbind(1)]
         parts += found.nearest.unbind(1) if self.config.nearest else []
         parts += found.company.unbind(-1)
+        parts += [found.chance] if self.config.guesses else []
         parts += [found.age, found.told] if self.config.age_and_count else []
-        parts += [found.here] if self.config.company else []
+        parts += [found.here] if self.config.guesses else []
         return parts
 
     def answer(self, found: Found, met: Met) -> Answers:
@@ -393,12 +422,12 @@ class Wayfarer(nn.Module):
         signs = [top.clamp(min=LOWEST) / 5, *near.unbind(1)]  # [B, Q, 3] each
         if config.age_and_count:
             signs += [found.age.gather(2, first), found.told.gather(2, first)]  # [B, Q, 1] each
-        if config.company:
-            signs += [walk.gather(2, first) / 4 for walk in found.company.unbind(-1)]  # [B, Q, 1] each
+        signs += [walk.gather(2, first) / 4 for walk in found.company.unbind(-1)]  # [B, Q, 1] each
+        if config.guesses:
             signs += [F.pad(found.here, (0, spare)).gather(2, best).masked_fill(absent, 0)]  # [B, Q, 3]
         several = [scores.logsumexp(-1).clamp(min=LOWEST) / 5, found.opened.sum(-1).to(top).log1p()]
         several += [found.time / 3]  # [B, Q]
-        if config.company:
+        if config.guesses:
             several += crowd(found.here, found.guests)  # [B, Q] each
         several += found.unnamed.unbind(-1)
         judged = self.judge(torch.cat([*signs, torch.stack(several, -1), met.seen], -1))[..., 0]  # [B, Q]
@@ -407,3 +436,8 @@ class Wayfarer(nn.Module):
         if self.doubt and not self.training:
             novelty = with_doubt(novelty, scores, first)
         return Answers(scores, torch.where(found.opened.any(-1), novelty, CERTAINLY_NEW))
+
+
+def _nothing_heard(like: Tensor) -> Heard:
+    nothing = torch.zeros(like.shape, device=like.device)
+    return Heard(nothing, nothing)

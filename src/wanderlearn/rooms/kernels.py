@@ -1,29 +1,21 @@
 """The loops that numba compiles: drawing triangles, shading pixels, following rays, baking light.
 
-Plain arithmetic on arrays, compiled once and kept in numba's cache. Imported only by `compiled.py`.
+Plain arithmetic on arrays, compiled once and kept in numba's cache.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba  # type: ignore[import-untyped, unused-ignore]
 import numpy as np
 import numpy.typing as npt
 
+from wanderlearn.compiling import compiled
+
 __all__ = ["bake", "cast_rays", "draw_triangles", "shade"]
 
-F = TypeVar("F", bound=Callable[..., Any])
 A = npt.NDArray[Any]
 
 
-def _compiled(function: F) -> F:
-    try:
-        return cast(F, numba.njit(cache=True)(function))
-    except RuntimeError:  # nowhere to keep what was compiled: compile again in every process
-        return cast(F, numba.njit(function))
-
-
-@_compiled
+@compiled
 def draw_triangles(
     vertices: A, faces: A, normals: A, solid: A, chunks: A, spheres: A, sees: A, windows: A, eye: A, basis: A,
     focal: float, near: float, seen: A, inverse: A, which: A, second: A, third: A,
@@ -156,7 +148,7 @@ def draw_triangles(
                         gamma += gx
 
 
-@_compiled
+@compiled
 def shade(
     faces: A, uv: A, colours: A, textures: A, ids: A, density: A, normals: A, light: A, texels: A, levels: A,
     size: int, linear: A, tone: A, top: float, grain: A, grain_start: int, grain_size: float, dim: float,
@@ -285,7 +277,7 @@ def shade(
             depth[y, x] = 1.0 / near[best] if found[best] >= 0 else 0.0
 
 
-@_compiled
+@compiled
 def _hit(o0: float, o1: float, o2: float, d0: float, d1: float, d2: float, reach: float, any_hit: bool,
          low: A, high: A, triangles: A, stack: A) -> tuple[float, int]:  # fmt: skip
     """The distance to the first triangle along a ray and its number, or -1 and -1.
@@ -339,7 +331,7 @@ def _hit(o0: float, o1: float, o2: float, d0: float, d1: float, d2: float, reach
     return (best, number) if number >= 0 else (-1.0, -1)
 
 
-@_compiled
+@compiled
 def cast_rays(origin: A, directions: A, low: A, high: A, triangles: A) -> A:
     """The number of the first triangle each ray meets, or -1."""
     stack = np.empty(128, np.int64)
@@ -362,7 +354,7 @@ def cast_rays(origin: A, directions: A, low: A, high: A, triangles: A) -> A:
     return out
 
 
-@_compiled
+@compiled
 def bake(
     vertices: A, normals: A, glow: A, room: A, lamps: A, lamp_rooms: A, ambient: A, rays: A,
     low: A, high: A, triangles: A, lamp_samples: int, offsets: A,

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from wanderlearn.rooms.compiled import kernels
+from wanderlearn.rooms import kernels
 from wanderlearn.rooms.home import Home
 from wanderlearn.rooms.scene import Scene, build_tree
 
@@ -29,7 +29,7 @@ def bake_light(home: Home, scene: Scene, rays: int = RAYS, samples: int = SAMPLE
         for door in home.plan.doors:
             if lamp.room in door.rooms:
                 reach[n, list(door.rooms)] = True
-    baked: Any = kernels().bake(
+    baked: Any = kernels.bake(
         scene.vertices,
         scene.normals,
         scene.glow,

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from wanderlearn.rooms.compiled import kernels
+from wanderlearn.rooms import kernels
 from wanderlearn.rooms.home import Thing
 from wanderlearn.rooms.render import basis_of
 from wanderlearn.rooms.scene import GAMMA, Chunk, build_scene
@@ -34,8 +34,7 @@ def draw_thing(
         np.zeros(shape, np.float32),
         np.zeros(shape, np.float32),
     ]
-    k = kernels()
-    k.draw_triangles(
+    kernels.draw_triangles(
         scene.vertices,
         scene.faces,
         scene.face_normals,
@@ -58,7 +57,7 @@ def draw_thing(
     )
     tone = np.tile(np.clip(np.linspace(0, 1.5, 4096), 0, 1) ** (1 / GAMMA) * 255, (3, 1)).astype(np.float32)
     rgb, ids = np.empty((size, size, 3), np.uint8), np.empty((size, size), np.int32)
-    k.shade(
+    kernels.shade(
         scene.faces,
         scene.uv,
         scene.colours,

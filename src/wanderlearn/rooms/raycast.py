@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from wanderlearn.rooms.compiled import kernels
+from wanderlearn.rooms import kernels
 from wanderlearn.rooms.render import FIELD_OF_VIEW, Camera, basis_of
 from wanderlearn.rooms.scene import Scene, build_tree
 
@@ -24,6 +24,6 @@ def ray_ids(scene: Scene, camera: Camera, width: int, height: int) -> npt.NDArra
     """The id [H, W] of what a ray meets first."""
     tree = build_tree(scene, np.arange(len(scene.faces)))
     rays = pixel_rays(camera, width, height)
-    hit = kernels().cast_rays(np.array(camera.position), rays, tree.low, tree.high, tree.triangles)
+    hit = kernels.cast_rays(np.array(camera.position), rays, tree.low, tree.high, tree.triangles)
     ids = np.where(hit >= 0, scene.ids[tree.faces[np.maximum(hit, 0)]], 0)
     return np.asarray(ids.reshape(height, width), np.int32)

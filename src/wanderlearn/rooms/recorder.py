@@ -18,7 +18,6 @@ from wanderlearn.distributed import ALONE, Group
 from wanderlearn.errors import WanderError
 from wanderlearn.progress import bar
 from wanderlearn.rooms.annotate import scene_name
-from wanderlearn.rooms.compiled import kernels
 from wanderlearn.rooms.recording import RecordConfig, Walked, begin, record_world, sweep
 from wanderlearn.rooms.streams import h5_library
 from wanderlearn.workers import worker
@@ -47,7 +46,6 @@ def record_worlds(
     if processes < 1:
         raise WanderError(f"There must be at least 1 process, not {processes}.")
     h5_library()
-    kernels()
     make_folder(folder)
     with contextlib.ExitStack() as stack:
         if group.first_here:  # what is half-written may only be swept up before anybody writes

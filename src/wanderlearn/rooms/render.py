@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wanderlearn.errors import WanderError
-from wanderlearn.rooms.compiled import kernels
+from wanderlearn.rooms import kernels
 from wanderlearn.rooms.home import Home
 from wanderlearn.rooms.light import bake_light
 from wanderlearn.rooms.plan import WALL
@@ -87,7 +87,6 @@ class Renderer:
         self.home, self.scene = home, scene_of(home)
         self.noise, self.reduce = noise, 5 if reduced else 1
         self.samples = samples
-        self._kernels = kernels()
         self._light = bake_light(home, self.scene) if light else np.ones_like(self.scene.vertices)
         self._linear = ((np.arange(256) / 255) ** GAMMA).astype(np.float32)
         self._tone = _tone(home)
@@ -116,7 +115,7 @@ class Renderer:
         """The frame this camera sees. The same camera always gives the same frame."""
         s, wide, high = self.scene, self.width * self.reduce, self.height * self.reduce
         basis, eye = basis_of(camera.yaw, camera.pitch), np.asarray(camera.position, np.float64)
-        self._kernels.draw_triangles(
+        kernels.draw_triangles(
             s.vertices,
             s.faces,
             s.face_normals,
@@ -136,7 +135,7 @@ class Renderer:
         depth = np.empty((high, wide), np.float32)
         sensor = self.home.sensor
         start = zlib.crc32(np.array([*camera.position, camera.yaw, camera.pitch], np.float64).tobytes())
-        self._kernels.shade(
+        kernels.shade(
             s.faces, s.uv, s.colours, s.textures, s.ids, s.density, s.face_normals, self._light, s.texels,
             s.levels, 2 ** (len(s.levels) + 1), self._linear, self._tone, BRIGHTEST, self._grain, start,
             sensor.noise if self.noise else 0.0, sensor.vignette, basis, self._focal, self.samples,
