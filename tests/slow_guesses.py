@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 ENVIRONMENTS, STAY, DISCOUNT, CONCENTRATION = 5, 0.8, 0.2, 1.0
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-@dataclass
+@dataclass(frozen=True)
 class Guess:
     weight: float
     lives: dict[Hashable, int]
+
+    def __deepcopy__(self, memo: object) -> "Guess":
+        return self  # nobody changes it
 
 
 @dataclass
@@ -54,8 +57,10 @@ class SlowGuesses:
             self.silent += 1
             return
         if label in self.told:
-            for guess in self.guesses:
-                guess.weight *= self.rate(guess, guess.lives[label]) * (self.told[label] - DISCOUNT)
+            self.guesses = [
+                replace(g, weight=g.weight * self.rate(g, g.lives[label]) * (self.told[label] - DISCOUNT))
+                for g in self.guesses
+            ]
         else:
             divided = []
             for guess in self.guesses:
@@ -69,8 +74,7 @@ class SlowGuesses:
         self.told[label] = self.told.get(label, 0) + 1
         self.last, self.silent = label, 0
         most = max(guess.weight for guess in self.guesses)
-        for guess in self.guesses:
-            guess.weight /= most
+        self.guesses = [replace(guess, weight=guess.weight / most) for guess in self.guesses]
 
     def thinned(self, guesses: list[Guess]) -> list[Guess]:
         if len(guesses) <= self.most:

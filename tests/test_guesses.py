@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tests.slow_guesses import CONCENTRATION, DISCOUNT, ENVIRONMENTS, STAY, SlowGuesses
+from wanderlearn.agent.guesses import LiveGuesses
 from wanderlearn.learners.guesses import Heard, crowd, guessed, hear, no_guesses, tell, thinned
 from wanderlearn.worlds.sequence import UNLABELED
 
@@ -155,3 +156,27 @@ def test_the_crowd_is_a_restaurant() -> None:
     here, told = torch.tensor([[[1.0, 0.5, 0.0]]]), torch.tensor([[[3.0, 2.0, 9.0]]])
     found = [float(part) for part in crowd(here, told)]
     assert found == pytest.approx([log(1 + 4), log(1 + 1.5), log((1 + 0.2 * 1.5) / (1 + 4))])
+
+
+def test_a_live_memory_keeps_its_guesses_in_a_file_and_refuses_what_does_not_fit() -> None:
+    live, again = LiveGuesses(9), LiveGuesses(9)
+    for slot in (0, 1, 0, UNLABELED, 2, 1):
+        live.met(slot)
+    kept = {name: part.copy() for name, part in live.arrays(3).items()}
+    again.restore({name: part.copy() for name, part in kept.items()})
+    told, recent = np.array([2, 2, 1], np.float32), np.array([True, False, True])
+    one, other = (memory.heard(object(), told, recent) for memory in (live, again))
+    np.testing.assert_array_equal(one.here, other.here)
+    np.testing.assert_array_equal(one.chance, other.chance)
+    assert one.here[1] == 0
+    assert one.here[[0, 2]].min() > 0
+    for name, place, wrong in (
+        ("guess_lives", (1, 0), ENVIRONMENTS),
+        ("guess_lives", (0, 0), -1),
+        ("guess_numbers", (0,), 10),
+        ("guess_numbers", (1,), 3),
+    ):
+        damaged = {key: part.copy() for key, part in kept.items()}
+        damaged[name][place] = wrong
+        with pytest.raises(ValueError, match=r"guesses|environments"):
+            LiveGuesses(9).restore(damaged)
