@@ -48,12 +48,12 @@ def test_weights_are_those_of_plain_loops(semi: bool, balance: float) -> None:
     drawn = sample(semi)
     asked = Counter(kind for each in drawn for kind in kinds(each) if kind)
     total = sum(asked.values())
-    plain = {kind: (max(n, LEAST) / total) ** -balance for kind, n in asked.items()}
-    mean = sum(plain[kind] * n for kind, n in asked.items()) / total
+    mean = sum(n / max(n, LEAST) for n in asked.values()) / total
+    plain = {kind: 1 - balance + balance / max(n, LEAST) / mean for kind, n in asked.items()}
     rarity = Rarity(drawn, SLOTS, balance)
     for each in drawn:
         given, target = (torch.from_numpy(x)[None] for x in (each.given, each.target))
-        expected = [plain[kind] / mean if kind else 0.0 for kind in kinds(each)]
+        expected = [plain[kind] if kind else 0.0 for kind in kinds(each)]
         np.testing.assert_allclose(rarity(given, target)[0].numpy(), expected, rtol=1e-4)
 
 

@@ -57,8 +57,8 @@ class FeaturesConfig:
     """Share of sequences in which a class may return as often as it has pictures, not `per_class` times at
     most: else who can count learns that what was met so often is never met again."""
     balance: float = 0.0
-    """How much more it counts to name what is rarely asked about, told often and long ago: 0 not, 1 as much
-    as all that is asked about often (see `rarity.py`)."""
+    """Share of what naming counts that is divided among all kinds of steps alike, however rarely they are
+    asked about, as of a class told often and long ago (see `rarity.py`)."""
     batch_size: int = 16
     """Sequences per step."""
     grow: int = 0

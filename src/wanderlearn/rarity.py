@@ -2,8 +2,9 @@
 
 A learner that knows age and count also knows how rarely such a class returns, and where it is in doubt names
 another. That is right on the whole, and wrong for whoever asks about just those. With `balance` g a step
-counts (p[n, a])^-g, scaled to a mean of 1, where p[n, a] is the share of known steps whose class was told n
-times and last met as long ago as this one's: at 0 all count the same, at 1 all kinds do.
+counts 1 - g + g / p[n, a], the second part scaled to a mean of 1, where p[n, a] is the share of known steps
+whose class was told n times and last met as long ago as this one's. So of what counts a share g is divided
+among all kinds alike: at 0 all steps count the same, at 1 all kinds do.
 """
 
 from collections.abc import Sequence
@@ -35,8 +36,8 @@ class Rarity:
             given, target = (torch.from_numpy(x)[None] for x in (each.given, each.target))
             kind, known = self._kind(given, target)
             asked += torch.bincount(kind[known], minlength=len(asked))
-        weight = (asked.clamp(min=LEAST) / asked.sum()) ** -balance  # [kinds]
-        self.weight = weight * asked.sum() / (weight * asked).sum()
+        alike = 1 / asked.clamp(min=LEAST)  # [kinds]
+        self.weight = 1 - balance + balance * alike * asked.sum() / (alike * asked).sum()
 
     def __call__(self, given: Int[Tensor, "B T"], target: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
         """The weight of every step; 0 where the target is not a class."""

@@ -77,7 +77,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         # It counts, and else learns that what was met six times, which is the world's limit, never returns.
         # With few labels it still gives up what it was told often, long ago, and is hardly ever asked about.
         # At a higher rate it comes as far in fewer steps.
-        features = replace(features, returning=0.25, balance=0.5, lr=6e-3, warmup=30)
+        features = replace(features, returning=0.25, balance=0.4, lr=6e-3, warmup=30)
         if (
             not semi
         ):  # still fewer without that limit gain here, and call more of the known new in a long life
