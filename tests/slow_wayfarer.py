@@ -158,9 +158,8 @@ class SlowWayfarer:
         """How surely each class lives here, and the log of how likely it is met next."""
         here, chance = self.guesses.heard() if self.config.guesses else ({}, {})
         recent = {k for k, c in self.classes.items() if self.time - c.last <= self.config.window}
-        here, chance = ({k: part[k] for k in part if k in recent} for part in (here, chance))
-        logs = {k: math.log(chance.get(k, 0.0) + 1e-4) for k in self.classes}
-        return {k: here.get(k, 0.0) for k in self.classes}, logs
+        logs = {k: math.log(len(chance) * chance.get(k, 0.0) + 0.01) for k in self.classes}
+        return {k: here.get(k, 0.0) if k in recent else 0.0 for k in self.classes}, logs
 
     def read(self, met: Meeting) -> tuple[float, dict[Hashable, float]]:
         """Novelty, and the score of every class."""

@@ -167,7 +167,7 @@ def test_a_live_memory_keeps_its_guesses_in_a_file_and_refuses_what_does_not_fit
     told, recent = np.array([2, 2, 1], np.float32), np.array([True, False, True])
     one, other = (memory.heard(object(), told, recent) for memory in (live, again))
     np.testing.assert_array_equal(one.here, other.here)
-    np.testing.assert_array_equal(one.chance, other.chance)
+    np.testing.assert_array_equal(one.next, other.next)
     assert one.here[1] == 0
     assert one.here[[0, 2]].min() > 0
     for name, place, wrong in (

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wanderlearn.agent.memory import Floats, with_room
-from wanderlearn.learners.company import FLOOR
+from wanderlearn.learners.guesses import UNLIKELY
 from wanderlearn.learners.guessing import (
     CONCENTRATION,
     DISCOUNT,
@@ -31,7 +31,7 @@ class LiveHeard(NamedTuple):
 
     moment: object
     here: Floats  # [n] how surely each lives in this environment
-    chance: Floats  # [n] log of how likely each is met next
+    next: Floats  # [n] log of how likely each is met next, as a multiple of one in n
     crowd: Floats  # [3] meetings and classes of this environment, and how often it would open a new one
 
 
@@ -44,19 +44,19 @@ class LiveGuesses:
         self.ready: LiveHeard | None = None
 
     def heard(self, moment: object, told: Floats, recent: npt.NDArray[np.bool_]) -> LiveHeard:
-        """What is heard by classes told so often, of which only the recent are asked about."""
+        """What is heard by classes told so often; that it is here only by the recent."""
         if self.ready is not None and self.ready.moment is moment:
             return self.ready
-        classes = np.flatnonzero(recent)  # [r]
-        found = np.zeros((2, len(classes)))
+        found = np.zeros((2, len(told)))
         self._make_room(len(told))
-        hear(self.now, classes, *found)
-        here, chance = np.zeros((2, len(told)), np.float32)
-        here[classes], chance[classes] = found
+        hear(self.now, np.arange(len(told)), *found)
+        here, chance = found.astype(np.float32)  # [n] each
+        here *= recent
         guests, tables = float(here @ told), float(here.sum())
         opens = (CONCENTRATION + DISCOUNT * tables) / (CONCENTRATION + guests)
         crowd = np.array([np.log1p(guests), np.log1p(tables), np.log(opens)], np.float32)
-        self.ready = LiveHeard(moment, here, np.log(chance + np.float32(FLOOR)), crowd)
+        chance *= np.count_nonzero(chance)
+        self.ready = LiveHeard(moment, here, np.log(chance + np.float32(UNLIKELY)), crowd)
         return self.ready
 
     def met(self, slot: int) -> None:

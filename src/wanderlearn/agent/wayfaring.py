@@ -127,7 +127,7 @@ class LiveWayfarer:
             parts += [self._nearest(v, met.keys[v], slots, example, cosine[v]) for v in range(self.views)]
         parts += self._walks()
         if heard is not None:
-            parts.append(heard.chance)
+            parts.append(heard.next)
         if config.age_and_count:
             age = np.minimum(self._age(), self.window)  # [n]
             parts += [np.log1p(age.astype(np.float32)), prototypes.told]

@@ -16,14 +16,18 @@ every class hears
     here[k]     = sum_i w_i [e_i(k) = e_i(j)]              does it live where the last one told does?
     chance[k]   = sum_i w_i chance_i[k]
 
-each divided by sum_i w_i. The crowd here are N = sum_k here[k] n[k] meetings of K = sum_k here[k] classes:
-log(1 + N), log(1 + K) and log((c + a K) / (c + N)), which is how often another class comes to live here.
+each divided by sum_i w_i. To mean the same among few and among many, the second is used as
+
+    next[k]     = log(K chance[k] + 0.01)                  of K classes
+
+The crowd here are M = sum_k here[k] n[k] meetings of C = sum_k here[k] classes: log(1 + M), log(1 + C) and
+log((c + a C) / (c + M)), which is how often another class comes to live here.
 
 Nothing is learned here and nothing is drawn: the same names in the same order give
 the same guesses. They hear names alone, so what was not told tells them nothing but that time goes by.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -43,7 +47,9 @@ from wanderlearn.learners.guessing import (
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.worlds.sequence import UNLABELED
 
-__all__ = ["Guesses", "Heard", "crowd", "guessed", "hear", "no_guesses", "tell", "thinned"]
+__all__ = ["UNLIKELY", "Guesses", "Heard", "crowd", "guessed", "hear", "no_guesses", "tell", "thinned"]
+
+UNLIKELY: Final = 0.01  # what a chance, as a multiple of one in K, is at least taken to be
 
 
 class Guesses(NamedTuple):

@@ -11,10 +11,9 @@ Of class k with the labelled meetings s in k, and for each of the two keys v:
     near_v[k] = max_{s in k} cos(x_v, x_v,s)              to the nearest example
     age[k], count[k]                                      meetings since it was told, how often it was told
     company_h[k]                                          does it keep company with what was met just now?
-    here[k], chance[k]                                    does it live here, and how likely is it met next?
+    here[k], next[k]                                      does it live here, and how likely is it met next?
 
-    score[k] = w . (cos, near, company, log chance)[k]
-               + net(cos, near, company, log chance, log age, log count, here)[k]
+    score[k] = w . (cos, near, company, next)[k] + net(cos, near, company, next, log age, log count, here)[k]
     n        = c mean_v cos_v[best] + d + net(top 3 scores, their cos and here, log age, log count and company
                of the best, log sum_k exp score[k], log of the number of classes, log t, the crowd here,
                the signs of what was met but never named, W_r r_t)
@@ -53,9 +52,9 @@ from torch.nn import functional as F
 from wanderlearn.errors import WanderError
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.chance import drawn
-from wanderlearn.learners.company import FLOOR, HOPS, Company, no_company, with_newest
+from wanderlearn.learners.company import HOPS, Company, no_company, with_newest
 from wanderlearn.learners.doubt import with_doubt
-from wanderlearn.learners.guesses import Guesses, Heard, crowd, guessed, hear, no_guesses, tell
+from wanderlearn.learners.guesses import UNLIKELY, Guesses, Heard, crowd, guessed, hear, no_guesses, tell
 from wanderlearn.learners.late_credit import MASKED, order_of_naming, prototypes_along
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.prototypes import unit_length
@@ -168,7 +167,7 @@ class Found(NamedTuple):
     told: Float[Tensor, "B Q K"]  # log(1 + how often it was told, with late credit)
     company: Float[Tensor, "B Q K H"]  # log of the shares of a walk after each hop
     here: Float[Tensor, "B Q K"]  # how surely it lives in this environment
-    chance: Float[Tensor, "B Q K"]  # log of how likely it is met next
+    next: Float[Tensor, "B Q K"]  # log of how likely it is met next, as a multiple of one in K
     guests: Float[Tensor, "B Q K"]  # how often it was told
     unnamed: Float[Tensor, "B Q S"]  # does it look like something that was never named?
     opened: Bool[Tensor, "B Q K"]
@@ -369,10 +368,10 @@ class Wayfarer(nn.Module):
     def of_window(
         self, heard: Heard, age: Int[Tensor, "B Q K"]
     ) -> tuple[Float[Tensor, "B Q K"], Float[Tensor, "B Q K"]]:
-        """What is heard of classes told in the window: does it live here, and the log of its chance."""
-        recent = age <= self.config.window  # [B, Q, K]
-        here, chance = (part.to(self.weights) * recent for part in heard)  # [B, Q, K] each
-        return here, (chance + FLOOR).log()
+        """Does it live here, if it was told in the window; and how likely it is next for one of so many."""
+        here, chance = (part.to(self.weights) for part in heard)  # [B, Q, K] each
+        classes = (chance > 0).sum(-1, keepdim=True)  # [B, Q, 1]
+        return here * (age <= self.config.window), (chance * classes + UNLIKELY).log()
 
     def _unnamed(
         self,
@@ -401,7 +400,7 @@ class Wayfarer(nn.Module):
         parts = [*found.cosine.unbind(1)]
         parts += found.nearest.unbind(1) if self.config.nearest else []
         parts += found.company.unbind(-1)
-        parts += [found.chance] if self.config.guesses else []
+        parts += [found.next] if self.config.guesses else []
         parts += [found.age, found.told] if self.config.age_and_count else []
         parts += [found.here] if self.config.guesses else []
         return parts

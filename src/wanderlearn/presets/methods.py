@@ -78,9 +78,8 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         # With few labels it still gives up what it was told often, long ago, and is hardly ever asked about.
         # At a higher rate it comes as far in fewer steps.
         features = replace(features, returning=0.25, balance=0.4, lr=6e-3, warmup=30)
-        # With all labels still fewer of those gain here, and call more of the known new in a long life.
         if not semi:
-            features = replace(features, steps=2500, returning=0.2, balance=0.0)
+            features = replace(features, steps=3000, balance=0.0)
     elif method in FEW_NUMBERS:
         features = FeaturesConfig(steps=150, copies=1, crop=False, lr=1e-2, weight_decay=shared.weight_decay)
     elif recurrent:  # they begin by knowing how to look something up, and larger steps would undo that
