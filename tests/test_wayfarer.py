@@ -16,6 +16,7 @@ from tests.learner_data import assert_close, few_classes, stepped
 from tests.slow_wayfarer import SlowWayfarer
 from wanderlearn import WanderError
 from wanderlearn.checks import check_learner
+from wanderlearn.configs import from_json, to_json
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.company import Company
 from wanderlearn.learners.doubt import SURELY
@@ -179,8 +180,17 @@ def test_every_switch_takes_something_away(switch: str) -> None:
 def test_what_cannot_be_built_is_said() -> None:
     with pytest.raises(WanderError, match="switch context_keys or plain_keys on"):
         Wayfarer(replace(SMALL, context_keys=False, plain_keys=False))
+    with pytest.raises(WanderError, match="at least 0 guesses, not -1"):
+        Wayfarer(replace(SMALL, guesses=-1))
     with pytest.raises(WanderError, match="at least 1 meeting, not 0"):
         Wayfarer(replace(SMALL, window=0))
+
+
+def test_a_config_written_before_there_were_guesses_has_none() -> None:
+    written = to_json(SMALL)
+    assert from_json(WayfarerConfig, written) == SMALL
+    del written["guesses"]
+    assert from_json(WayfarerConfig, written) == replace(SMALL, guesses=0)
 
 
 # The window --------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ def from_json(config: type[T], value: Any, where: str = "the config") -> T:
     """A config from JSON; an unknown kind, an unknown field or a value of the wrong type is an error.
 
     Fields that are missing take their defaults, so that files written before a field existed can be read.
+    Where the default is not how it was then, the field says so: `field(default=512, metadata={"before": 0})`.
     """
     read: T = _read(config, value, where)
     return read
@@ -116,6 +117,8 @@ def _read_dataclass(wanted: Any, value: Any, where: str) -> Any:
             "Was it written by another version?"
         )
     given = {name: _read(hints[name], value[name], f"{where}.{name}") for name in names & value.keys()}
+    missing = (field for field in fields(wanted) if field.name not in value and "before" in field.metadata)
+    given |= {field.name: field.metadata["before"] for field in missing}
     try:
         return wanted(**given)
     except TypeError as error:

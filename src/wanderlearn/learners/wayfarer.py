@@ -41,7 +41,7 @@ meetings only. A class with no example among them has its prototype for its near
 to be here. Time and age stop counting at `window`.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Final, NamedTuple, cast
 
 import torch
@@ -101,7 +101,7 @@ class WayfarerConfig:
     """Compare with the nearest example of a class, too."""
     company: bool = True
     """Ask which classes keep company with what was met just now."""
-    guesses: int = 512
+    guesses: int = field(default=512, metadata={"before": 0})
     """So many guesses at which classes live in one environment are kept; 0: nobody guesses."""
     age_and_count: bool = True
     """Know how long ago and how often a class was told."""
