@@ -10,9 +10,9 @@ __all__ = ["compiled"]
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """The function, to be compiled at its first call: plain arithmetic on arrays."""
+    """The function, to be compiled at its first call: plain arithmetic on arrays. Other threads go on."""
     plain = inspect.unwrap(function)  # tests wrap functions to check shapes, which cannot be compiled
     try:
-        return numba.njit(cache=True)(plain)
+        return numba.njit(cache=True, nogil=True)(plain)
     except RuntimeError:  # nowhere to keep what was compiled: compile again in every process
-        return numba.njit(plain)
+        return numba.njit(nogil=True)(plain)

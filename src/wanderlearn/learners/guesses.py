@@ -27,6 +27,7 @@ Nothing is learned here and nothing is drawn: the same names in the same order g
 the same guesses. They hear names alone, so what was not told tells them nothing but that time goes by.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -172,8 +173,9 @@ def thinned(
 def guessed(given: Int[Tensor, "B T"], slots: int, most: int) -> Heard:
     """What is heard before every meeting of whole sequences, by so many guesses at most."""
     here, chance = np.zeros((2, *given.shape, slots), np.float32)
-    for row, label in enumerate(given.cpu().numpy()):
-        guess_along(no_guessing(slots, most), label, here[row], chance[row])
+    rows = zip(given.cpu().numpy(), here, chance, strict=True)
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:  # each sequence for itself
+        list(pool.map(lambda row: guess_along(no_guessing(slots, most), *row), rows))
     return Heard(*(torch.from_numpy(part).to(given.device) for part in (here, chance)))
 
 
