@@ -23,8 +23,8 @@ each divided by sum_i w_i. To mean the same among few and among many, the second
 The crowd here are M = sum_k here[k] n[k] meetings of C = sum_k here[k] classes: log(1 + M), log(1 + C) and
 log((c + a C) / (c + M)), which is how often another class comes to live here.
 
-Nothing is learned here and nothing is drawn: the same names in the same order give
-the same guesses. They hear names alone, so what was not told tells them nothing but that time goes by.
+Nothing is learned here and nothing is drawn: the same names in the same order give the same guesses. They
+hear names alone, so what was not told tells them nothing but that time goes by.
 """
 
 from concurrent.futures import ThreadPoolExecutor
