@@ -17,6 +17,7 @@ from wanderlearn.learners.guessing import (
     follow,
     hear,
     no_guessing,
+    take_seats,
 )
 from wanderlearn.worlds.sequence import UNLABELED
 
@@ -80,16 +81,17 @@ class LiveGuesses:
         """All that is kept."""
         self._make_room(classes)
         parts = self.now._asdict() | {"lives": self.now.lives[:classes], "told": self.now.told[:classes]}
-        return {NAME + name: part for name, part in parts.items() if name != "rates"}
+        return {NAME + name: part for name, part in parts.items() if name != "seats"}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `arrays` gave."""
-        parts = {name: arrays[NAME + name] for name in Guessing._fields if name != "rates"}
-        now = Guessing(rates=np.zeros_like(self.now.rates), **parts)
+        parts = {name: arrays[NAME + name] for name in Guessing._fields if name != "seats"}
+        now = Guessing(seats=np.zeros_like(self.now.seats), **parts)
         used, last, _ = now.numbers
         if not (0 < used <= self.most and NOBODY <= last < len(now.told)) or len(now.lives) != len(now.told):
             raise ValueError(f"its guesses are {used} of {self.most}, about {len(now.told)} classes")
         if not ((now.lives >= 0) & (now.lives < ENVIRONMENTS)).all():
             raise ValueError(f"its classes do not live in {ENVIRONMENTS} environments")
+        take_seats(now)
         self.now = now
         self.ready = None

@@ -96,7 +96,7 @@ def hear(guesses: Guesses) -> tuple[Heard, Float[Tensor, "B E N"]]:
     stay = STAY ** (g.silent + 1).to(g.weight)[:, None, None]  # [B, 1, 1]
     environment = torch.arange(E, device=now.device)[:, None]  # [E, 1]
     move = (1 - stay) / E + stay * (environment == now[:, None])  # [B, E, N]
-    rates = g.weight[:, None] * move / (g.guests + CONCENTRATION)  # [B, E, N]
+    rates = g.weight[:, None] / (g.guests + CONCENTRATION) * move  # [B, E, N]
     total = g.weight.sum(-1, keepdim=True)  # [B, 1]
     here = ((g.lives == now[:, None]).to(g.weight) @ g.weight[..., None])[..., 0]  # [B, K]
     chance = rates.gather(1, g.lives.long()).sum(-1) * (g.told - DISCOUNT)  # [B, K]
