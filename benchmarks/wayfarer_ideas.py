@@ -152,7 +152,7 @@ class Ranking(FeatureTraining):
         hook = learner.register_forward_hook(lambda *words: kept.update(answers=words[-1]))
         loss = super()._of(step, features)
         hook.remove()
-        meetings = [self._meetings(step * self.config.batch_size + i) for i in self.share]
+        meetings = [self.world.meetings(self.seed, step * self.config.batch_size + i) for i in self.share]
         batch = self.world.batch(meetings, pixels=False)
         novelty = kept["answers"].novelty  # [B, T]
         judged = batch.valid & (novelty.detach().abs() < 100)  # not the first meetings, which are certain

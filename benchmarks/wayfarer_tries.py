@@ -69,7 +69,7 @@ def stage_of(name: str, semi: bool, options: argparse.Namespace, weights: Path) 
         model.learner = idea(model.config.learner)
     budget = replace(preset.features or FeaturesConfig(), steps=options.steps, copies=options.copies)
     world = world_of(open_pictures(options.world, "train"), replace(preset.roaming, semi=semi))
-    return stage(model, world, budget, options.seed, novelty_weight=1.0)
+    return stage(model, world, budget, replace(preset.train, seed=options.seed))
 
 
 def measure(

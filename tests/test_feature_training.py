@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -38,6 +38,7 @@ from wanderlearn.model import (
 )
 from wanderlearn.presets import PRESETS, Preset
 from wanderlearn.pretrain import PretrainConfig
+from wanderlearn.sequence_training import SequenceTraining, TrainConfig
 from wanderlearn.shipped import find_encoder, find_weights, shipped_weights
 from wanderlearn.train import train
 from wanderlearn.worlds import Roaming, World
@@ -71,7 +72,7 @@ def test_features_are_the_encoders_own_of_differently_hidden_copies() -> None:
     moved = world(WITH_FEATURES, occlusion=0.0)
     torch.testing.assert_close(kept_features(model, moved, copies=1, seed=0, crop=False)[:, 0], expected)
     assert not torch.allclose(kept_features(model, moved, copies=1, seed=0)[:, 0], expected)
-    stage = FeatureTraining(model, moved, FeaturesConfig(steps=1, copies=1, crop=False), 0, 1.0)
+    stage = FeatureTraining(model, moved, FeaturesConfig(steps=1, copies=1, crop=False), TrainConfig())
     torch.testing.assert_close(stage.features[:, 0], expected)
 
 
@@ -79,7 +80,9 @@ def test_a_step_is_the_loss_of_the_sequences_on_their_features() -> None:
     torch.manual_seed(0)
     model = build(tiny_model()).eval()
     plain = world(WITH_FEATURES, crop="none", occlusion=0.0)
-    stage = FeatureTraining(model, plain, FeaturesConfig(steps=1, batch_size=3), 0, novelty_weight=0.5)
+    stage = FeatureTraining(
+        model, plain, FeaturesConfig(steps=1, batch_size=3), TrainConfig(novelty_weight=0.5)
+    )
     losses = stage.losses(4)
     batch = plain.batch([plain.meetings(0, i) for i in (12, 13, 14)])
     with torch.no_grad():
@@ -93,8 +96,7 @@ def test_sequences_grow_from_their_first_meetings_to_all() -> None:
     torch.manual_seed(0)
     model = build(tiny_model()).eval()
     plain = world(WITH_FEATURES, crop="none", occlusion=0.0)
-    config = FeaturesConfig(steps=9, batch_size=2, grow=6)
-    stage = FeatureTraining(model, plain, config, 0, novelty_weight=1.0)
+    stage = FeatureTraining(model, plain, FeaturesConfig(steps=9, batch_size=2, grow=6), TrainConfig())
     longest = plain.config.length
     assert longest > 12
     lengths = [stage.length(step) for step in range(9)]
@@ -131,7 +133,7 @@ def test_an_lstm_takes_one_look_at_the_features_before_its_first_step(
     looks: list[torch.Tensor] = []
     monkeypatch.setattr(LSTMLearner, "look_at", lambda _, features: looks.append(features))
     model = build(tiny_model(LOOKS_FIRST))
-    stage = FeatureTraining(model, world(WITH_FEATURES), FeaturesConfig(steps=3, copies=2), 0, 1.0)
+    stage = FeatureTraining(model, world(WITH_FEATURES), FeaturesConfig(steps=3, copies=2), TrainConfig())
     for step in range(3):
         stage.losses(step)
     assert len(looks) == 1
@@ -199,7 +201,7 @@ def test_mirrored_pictures_are_met_as_other_classes() -> None:
     model = build(tiny_model()).eval()
     plain = world(WITH_FEATURES, crop="none", occlusion=0.0)
     config = FeaturesConfig(steps=1, copies=1, batch_size=8, mirror=True)
-    stage = FeatureTraining(model, plain, config, 0, novelty_weight=1.0)
+    stage = FeatureTraining(model, plain, config, TrainConfig())
     images = torch.from_numpy(plain.pictures.images).float() / 127.5 - 1
     with torch.no_grad():
         expected = model.encoder(torch.cat([images, images.flip(3)]))
@@ -218,43 +220,56 @@ def test_what_has_no_mirror_image_is_not_mirrored() -> None:
     vectors = replace(pictures("train"), images=pictures("train").images.astype(np.float32))
     made_of_vectors = Roaming(vectors, world(WITH_FEATURES).config)
     with pytest.raises(WanderError, match="leave --features"):
-        FeatureTraining(build(tiny_model()), made_of_vectors, FeaturesConfig(mirror=True), 0, 1.0)
+        FeatureTraining(build(tiny_model()), made_of_vectors, FeaturesConfig(mirror=True), TrainConfig())
 
 
-def test_things_may_return_as_often_as_there_are_pictures_of_them() -> None:
-    model = build(tiny_model())
-    limited = world(WITH_FEATURES, length=40, per_class=2)
-    most = min(np.diff(limited.pictures.first))
+def stages(train: TrainConfig, semi: bool = False) -> list[FeatureTraining | SequenceTraining]:
+    """Both stages in which sequences are met, before their first step, from the same weights."""
+    features = FeaturesConfig(steps=1, copies=1, batch_size=4)
+    train = replace(train, batch_size=4, workers=0)
+    torch.manual_seed(0)
+    one, other = build(tiny_model()), build(tiny_model())
+    met = world(WITH_FEATURES, length=40, per_class=2, semi=semi)
+    return [FeatureTraining(one, met, features, train), SequenceTraining(other, met, train)]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_things_may_return_as_often_as_there_are_pictures_of_them(which: int) -> None:
     often = {}
     for share in (0.0, 0.5, 1.0):
-        config = FeaturesConfig(steps=1, copies=1, batch_size=8, returning=share)
-        stage = FeatureTraining(model, limited, config, 0, novelty_weight=1.0)
-        met = [np.bincount(stage._meetings(i).truth).max() for i in range(40)]
+        stage = stages(TrainConfig(returning=share))[which]
+        pictures = cast(Roaming, stage.world).pictures
+        met = [np.bincount(stage.world.meetings(0, i).truth).max() for i in range(40)]
         often[share] = np.mean(np.array(met) > 2)
-        assert max(met) <= most
+        assert max(met) <= min(np.diff(pictures.first))
         assert torch.isfinite(stage.losses(0)["loss"])
     assert often[0.0] == 0
     assert 0.2 < often[0.5] < 0.8 < often[1.0]
 
 
+def test_both_stages_and_all_processes_meet_the_same_sequences() -> None:
+    one, other = (stage.world for stage in stages(TrainConfig(returning=0.5)))
+    for i in range(10):
+        assert one.meetings(3, i).picture.tolist() == other.meetings(3, i).picture.tolist()
+
+
 @pytest.mark.parametrize("share", [-0.5, 1.5])
-def test_an_impossible_share_is_refused_in_words(share: float) -> None:
-    with pytest.raises(WanderError, match=r"features.returning must lie between 0 and 1"):
-        FeaturesConfig(returning=share)
+@pytest.mark.parametrize("name", ["returning", "balance"])
+def test_an_impossible_share_is_refused_in_words(name: str, share: float) -> None:
+    with pytest.raises(WanderError, match=rf"^{name} must lie between 0 and 1"):
+        TrainConfig(**cast(Any, {name: share}))
 
 
 def test_a_world_that_is_recorded_has_no_limit_to_lift() -> None:
     walks = cast(World, SimpleNamespace(config=None))  # anything but the roaming world
-    with pytest.raises(WanderError, match="leave --features"):
-        FeatureTraining(build(tiny_model()), walks, FeaturesConfig(returning=0.5), 0, novelty_weight=1.0)
+    with pytest.raises(WanderError, match=r"leave --train\.returning"):
+        FeatureTraining(build(tiny_model()), walks, FeaturesConfig(), TrainConfig(returning=0.5))
+    with pytest.raises(WanderError, match=r"leave --train\.returning"):
+        SequenceTraining(build(tiny_model()), walks, TrainConfig(returning=0.5))
 
 
-def test_with_balance_naming_counts_otherwise_and_novelty_as_before() -> None:
-    found = []
-    for balance in (0.0, 0.5):
-        torch.manual_seed(0)
-        config = FeaturesConfig(steps=1, copies=1, batch_size=4, balance=balance)
-        stage = FeatureTraining(build(tiny_model()), world(WITH_FEATURES, semi=True), config, 0, 1.0)
-        found.append(stage.losses(0))
+@pytest.mark.parametrize("which", [0, 1])
+def test_with_balance_naming_counts_otherwise_and_novelty_as_before(which: int) -> None:
+    found = [stages(TrainConfig(balance=balance), semi=True)[which].losses(0) for balance in (0.0, 0.5)]
     assert found[0]["naming"] != found[1]["naming"]
     assert found[0]["novelty"] == found[1]["novelty"]

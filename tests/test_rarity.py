@@ -7,8 +7,6 @@ import pytest
 import torch
 
 from tests.tiny_runs import pictures
-from wanderlearn.errors import WanderError
-from wanderlearn.feature_training import FeaturesConfig
 from wanderlearn.learners.answer import Answers
 from wanderlearn.loss import sequence_loss
 from wanderlearn.rarity import LEAST, LONG, MOST_TOLD, Rarity
@@ -87,8 +85,3 @@ def test_the_loss_counts_each_step_by_its_weight() -> None:
     )
     torch.testing.assert_close(weighted.naming, (each * weight[target >= 0]).mean())
     torch.testing.assert_close(weighted.novelty, plain.novelty)
-
-
-def test_a_balance_below_0_is_refused_in_words() -> None:
-    with pytest.raises(WanderError, match=r"features.balance must lie between 0 and 1"):
-        FeaturesConfig(balance=-0.1)

@@ -32,10 +32,12 @@ Stage = Literal["pretrain", "features", "sequences", "finished"]
 
 # How a run is carried out, not what it is: these may differ when it is resumed.
 FREE: Final = ("train.threads", "train.workers", "train.checkpoint_minutes", "train.tensorboard")
-# Fields that came later, and what they were before.
+# Fields that came later or are gone, and what they were where they are not there.
 ADDED: Final[dict[str, Any]] = {
     "train.sync_batch_norm": False,
     "train.precision": "float32",
+    "train.returning": 0.0,
+    "train.balance": 0.0,
     "features.returning": 0.0,
     "features.balance": 0.0,
 }
@@ -195,7 +197,8 @@ def _check_same(written: Path, config: Mapping[str, Any]) -> None:
     changed = [
         f"{name} was {one!r} and is now {other!r}"
         for name, one, other in differences(before, json.loads(json.dumps(config)))
-        if name not in FREE and not (one is None and name in ADDED and other == ADDED[name])
+        if name not in FREE
+        and not (name in ADDED and (one, other) in ((None, ADDED[name]), (ADDED[name], None)))
     ]
     if changed:
         raise WanderError(

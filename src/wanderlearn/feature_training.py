@@ -5,7 +5,7 @@ its own way. A training step then costs a tenth, and the learner has found its w
 touched again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -24,19 +24,20 @@ from wanderlearn.model import Model
 from wanderlearn.optimiser import Trained, trained
 from wanderlearn.pictures.mirrored import with_mirrored
 from wanderlearn.progress import bar
-from wanderlearn.rarity import Rarity
+from wanderlearn.rarity import Rarity, rarity_of
 from wanderlearn.schedule import Schedule
+from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.singles import singles_of
 from wanderlearn.worlds.draws import Purpose, uniforms
+from wanderlearn.worlds.returning import with_returning
 from wanderlearn.worlds.roaming import Roaming
-from wanderlearn.worlds.sequence import Ints, Meetings
+from wanderlearn.worlds.sequence import Ints
 from wanderlearn.worlds.world import World
 
 __all__ = ["FeatureTraining", "FeaturesConfig", "kept_features"]
 
 PICTURES_AT_ONCE: Final = 512
 SHORTEST: Final = 10  # meetings, where sequences grow
-SAMPLE: Final = 500  # sequences, to count what is asked about how often
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,6 @@ class FeaturesConfig:
     """Crop them at random, where the world does so in training; otherwise they are seen as in a test."""
     mirror: bool = False
     """Meet mirrored pictures, too, as classes of their own: for characters."""
-    returning: float = 0.0
-    """Share of sequences in which a class may return as often as it has pictures, not `per_class` times at
-    most: else who can count learns that what was met so often is never met again."""
-    balance: float = 0.0
-    """Share of what naming counts that is divided among all kinds of steps alike, however rarely they are
-    asked about, as of a class told often and long ago (see `rarity.py`)."""
     batch_size: int = 16
     """Sequences per step."""
     grow: int = 0
@@ -82,9 +77,6 @@ class FeaturesConfig:
         for name in ("copies", "batch_size"):
             if getattr(self, name) < 1:
                 raise WanderError(f"features.{name} must be at least 1, not {getattr(self, name)}.")
-        for name in ("returning", "balance"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise WanderError(f"features.{name} must lie between 0 and 1, not {getattr(self, name)}.")
 
     @property
     def wanted(self) -> bool:
@@ -102,16 +94,17 @@ class FeatureTraining:
         model: Model,
         world: World,
         config: FeaturesConfig,
-        seed: int,
-        novelty_weight: float,
+        whole: TrainConfig,
         compute: Compute | None = None,
         begun: bool = False,
     ) -> None:
-        """`begun`: the learner knows something already, so it needs no look at the features first."""
-        self.model, self.config, self.seed, self.begun = model, config, seed, begun
-        self.world = _mirrored(world) if config.mirror else world
-        self.without_limit = _without_limit(self.world) if config.returning else self.world
-        self.steps, self.novelty_weight = config.steps, novelty_weight
+        """`whole`: how all is trained afterwards; the seed, what is met and what counts is the same here.
+
+        `begun`: the learner knows something already, so it needs no look at the features first.
+        """
+        self.model, self.config, self.steps, self.begun = model, config, config.steps, begun
+        self.seed, self.novelty_weight, self.balance = whole.seed, whole.novelty_weight, whole.balance
+        self.world = with_returning(_mirrored(world) if config.mirror else world, whole.returning)
         self.compute = compute or Compute()
         self.share = self.compute.group.share(config.batch_size)
 
@@ -137,9 +130,7 @@ class FeatureTraining:
     @cached_property
     def rarity(self) -> Rarity | None:
         """How much each step counts in naming, if not all count the same."""
-        if not self.config.balance:
-            return None
-        return Rarity([self._meetings(i) for i in range(SAMPLE)], self.world.slots, self.config.balance)
+        return rarity_of(self.world, self.seed, self.balance)
 
     def tensors(self) -> list[Trained]:
         """What is trained: the learner alone."""
@@ -166,7 +157,7 @@ class FeatureTraining:
     def _of(self, step: int, features: Float[Tensor, "N copies D"]) -> Loss:
         """The loss of this process's share of the batch."""
         first, here = step * self.config.batch_size, self.compute.here
-        meetings = [self._meetings(first + i) for i in self.share]
+        meetings = [self.world.meetings(self.seed, first + i) for i in self.share]
         batch = self.world.batch(meetings, pixels=False)
         met = np.concatenate([each.picture for each in meetings])  # [N] in the order of `valid`
         copy = np.concatenate([self._copies(each.index, len(each)) for each in meetings])  # [N]
@@ -182,14 +173,6 @@ class FeatureTraining:
             answers = self.model.learner(placed[:, :end], given, self.world.slots)
         rarity = None if self.rarity is None else self.rarity(given, target)
         return sequence_loss(answers, target, valid, self.novelty_weight, self.compute, rarity)
-
-    def _meetings(self, index: int) -> Meetings:
-        """Sequence number `index`, of the world or of the one in which things return as they like."""
-        if not self.config.returning:
-            return self.world.meetings(self.seed, index)
-        draw = uniforms(self.seed, "returning", index, Purpose.ORDER, 1)[0]
-        world = self.without_limit if draw < self.config.returning else self.world
-        return world.meetings(self.seed, index)
 
     def length(self, step: int) -> int:
         """So many meetings of its sequences a step sees."""
@@ -215,12 +198,6 @@ def _mirrored(world: World) -> World:
         "Only pictures can be mirrored to be others, not vectors, things in rooms or pictures with something "
         "behind them: leave --features.mirror off."
     )
-
-
-def _without_limit(world: World) -> World:
-    if isinstance(world, Roaming):
-        return Roaming(world.pictures, replace(world.config, per_class=world.most_per_class))
-    raise WanderError("In recorded walks things return as they do: leave --features.returning at 0.")
 
 
 def kept_features(

@@ -18,12 +18,14 @@ from torch.nn import functional as F
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.metrics.accuracy import BINS
 from wanderlearn.worlds.sequence import UNLABELED, Meetings
+from wanderlearn.worlds.world import World
 
-__all__ = ["Rarity"]
+__all__ = ["Rarity", "rarity_of"]
 
 MOST_TOLD: Final = 6  # more often is counted as this
 LONG: Final = tuple(last for _, last in BINS)  # where kinds of "long ago" end
 LEAST: Final = 20  # so often a kind is taken to have been asked about at least
+SAMPLE: Final = 500  # sequences, to count what is asked about how often
 
 
 class Rarity:
@@ -57,3 +59,10 @@ class Rarity:
         ago = time - last.gather(2, slot)[..., 0]  # [B, T]
         ends = torch.tensor(LONG, device=given.device)
         return (count.clamp(1, MOST_TOLD) - 1) * (len(LONG) + 1) + torch.bucketize(ago, ends), known
+
+
+def rarity_of(world: World, seed: int, balance: float) -> Rarity | None:
+    """The weights of steps in this world; none at a balance of 0, where all count the same."""
+    if not balance:
+        return None
+    return Rarity([world.meetings(seed, i) for i in range(SAMPLE)], world.slots, balance)

@@ -13,8 +13,10 @@ from wanderlearn.learners.chance import part_of
 from wanderlearn.loss import Loss, no_loss, sequence_loss
 from wanderlearn.model import Model
 from wanderlearn.optimiser import Trained, trained
+from wanderlearn.rarity import Rarity, rarity_of
 from wanderlearn.schedule import Schedule
 from wanderlearn.worlds import Batch, World, batches
+from wanderlearn.worlds.returning import with_returning
 
 __all__ = ["SequenceTraining", "TrainConfig"]
 
@@ -45,6 +47,12 @@ class TrainConfig:
     """What the encoder's learning rate is multiplied with; 0 freezes its weights."""
     novelty_weight: float = 1.0
     """Weight of the novelty part of the loss."""
+    returning: float = 0.0
+    """Share of sequences in which a class may return as often as it has pictures, not `per_class` times at
+    most: else who can count learns that what was met so often is never met again."""
+    balance: float = 0.0
+    """Share of what naming counts that is divided among all kinds of steps alike, however rarely they are
+    asked about, as of a class told often and long ago (see `rarity.py`)."""
     validate_every: int = 250
     """Steps between validations."""
     validate_sequences: int = 120
@@ -70,6 +78,9 @@ class TrainConfig:
         for name in ("batch_size", "validate_every", "validate_sequences"):
             if getattr(self, name) < 1:
                 raise WanderError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        for name in ("returning", "balance"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise WanderError(f"{name} must lie between 0 and 1, not {getattr(self, name)}.")
         for name in ("lr", "adam_eps"):
             if not getattr(self, name) > 0:
                 raise WanderError(f"{name} must be above 0, not {getattr(self, name)}.")
@@ -96,7 +107,8 @@ class SequenceTraining:
     def __init__(
         self, model: Model, world: World, config: TrainConfig, compute: Compute | None = None
     ) -> None:
-        self.model, self.world, self.config, self.steps = model, world, config, config.steps
+        self.model, self.config, self.steps = model, config, config.steps
+        self.world = with_returning(world, config.returning)
         self.compute = compute or Compute()
         self.share = self.compute.group.share(config.batch_size)
         self._next = -1
@@ -129,6 +141,11 @@ class SequenceTraining:
         self._next = step + 1
         return next(self._stream)
 
+    @cached_property
+    def rarity(self) -> Rarity | None:
+        """How much each step counts in naming, if not all count the same."""
+        return rarity_of(self.world, self.config.seed, self.config.balance)
+
     def _of(self, batch: Batch) -> Loss:
         """The loss of this process's share of the batch."""
         here = self.compute.here
@@ -137,7 +154,8 @@ class SequenceTraining:
         placed = features.new_zeros(*valid.shape, features.shape[-1])  # [B, T, D]
         with part_of(self.share.start, self.config.batch_size):
             answers = self.model.learner(placed.index_put((valid,), features), given, self.world.slots)
-        return sequence_loss(answers, target, valid, self.config.novelty_weight, self.compute)
+        rarity = self.rarity(given, target) if self.rarity else None
+        return sequence_loss(answers, target, valid, self.config.novelty_weight, self.compute, rarity)
 
     @cached_property
     def _no_pictures(self) -> Tensor:

@@ -251,9 +251,8 @@ class _Training:
                 begun=self.begun,
             )
         if name == "features" and preset.features is not None:
-            weight = self.config.novelty_weight
             return FeatureTraining(
-                self.model, self.world, preset.features, seed, weight, compute, begun=self.learns_on
+                self.model, self.world, preset.features, self.config, compute, begun=self.learns_on
             )
         return SequenceTraining(self.model, self.world, self.config, compute)
 

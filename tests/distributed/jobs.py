@@ -111,7 +111,7 @@ def stage_of(name: str, model: Model, world: Roaming, config: Any, compute: Comp
         return Pretraining(model, world, how, 0, compute)
     if name == "features":
         model.encoder(compute.here(torch.rand(4, 1, 28, 28)))  # so that it has averages to evaluate with
-        return FeatureTraining(model, world, FeaturesConfig(steps=1, batch_size=7), 0, 1.0, compute)
+        return FeatureTraining(model, world, FeaturesConfig(steps=1, batch_size=7), config, compute)
     return SequenceTraining(model, world, config, compute)
 
 

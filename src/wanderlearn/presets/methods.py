@@ -74,12 +74,8 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     contextual = method in ("cpm", "wayfarer")
     features = FeaturesConfig(steps=2000, copies=2, crop=False, mirror=True, weight_decay=shared.weight_decay)
     if method == "wayfarer":
-        # It counts, and else learns that what was met six times, which is the world's limit, never returns.
-        # With few labels it still gives up what it was told often, long ago, and is hardly ever asked about.
         # At a higher rate it comes as far in fewer steps.
-        features = replace(features, returning=0.25, balance=0.4, lr=6e-3, warmup=30)
-        if not semi:
-            features = replace(features, steps=3000, balance=0.0)
+        features = replace(features, steps=2000 if semi else 3000, lr=6e-3, warmup=30)
     elif method in FEW_NUMBERS:
         features = FeaturesConfig(steps=150, copies=1, crop=False, lr=1e-2, weight_decay=shared.weight_decay)
     elif recurrent:  # they begin by knowing how to look something up, and larger steps would undo that
@@ -89,7 +85,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         shared,
         # After so many steps all together validation gained nothing more. MatchingNet does not compare as the
         # encoder was pretrained to.
-        steps=400 if method == "matchingnet" else 100 if contextual or recurrent else 200,
+        steps=400 if method in ("matchingnet", "wayfarer") else 100 if contextual or recurrent else 200,
         batch_size=8,
         lr=1e-4,
         schedule="cosine",
@@ -98,6 +94,11 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         encoder_lr=0.1 if method == "dnc" else 1.0,  # by the paper
         # An LSTM is so long unsure of names that little of the loss would be of what is new.
         novelty_weight=3.0 if method == "lstm" else 1.0,
+        # Wayfarer counts, and else learns that what was met six times, which is the world's limit, never
+        # returns. With few labels it still gives up what it was told often, long ago, and is hardly ever
+        # asked about.
+        returning=0.25 if method == "wayfarer" else 0.0,
+        balance=0.4 if method == "wayfarer" and semi else 0.0,
     )
     plain = _model(method, momentum=0.01)
     assert isinstance(plain.encoder, Conv4Config)

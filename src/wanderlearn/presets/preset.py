@@ -66,9 +66,9 @@ class Preset:
         if self.features is not None and self.features.wanted:
             between = f"{_budget(self.features.minutes, self.features.steps, 'steps')} of features, "
             between += "of mirrored pictures too, " * self.features.mirror
-            between += "some without a limit on how often a class returns, " * (self.features.returning > 0)
-            between += "the rarely asked counting more, " * (self.features.balance > 0)
-        return f"{before} of pretraining, {between}then {budget} of sequences"
+        how = ", some without a limit on how often a class returns" * (self.train.returning > 0)
+        how += ", the rarely asked counting more" * (self.train.balance > 0)
+        return f"{before} of pretraining, {between}then {budget} of sequences{how}"
 
 
 def _budget(minutes: float | None, other: float | None, unit: str) -> str:

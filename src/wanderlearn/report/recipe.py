@@ -15,8 +15,8 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     'encoder of the weights ab12, 16 epochs of pretraining by a teacher, 1 steps on sequences'
     >>> recipe({"features": {"steps": 9, "mirror": True}, "train": {"steps": 1}})
     '9 steps on features, of mirrored pictures too, 1 steps on sequences'
-    >>> recipe({"features": {"steps": 9, "returning": 0.5, "balance": 0.5}, "train": {"steps": 1}})
-    '9 steps on features, classes return without limit in 50%, balance 0.5, 1 steps on sequences'
+    >>> recipe({"features": {"steps": 9}, "train": {"steps": 1, "returning": 0.5, "balance": 0.5}})
+    '9 steps on features, 1 steps on sequences, classes return without limit in 50%, balance 0.5'
     >>> recipe({"start": "ab12", "train": {"steps": 1}})
     'went on from the weights ab12, 1 steps on sequences'
     """
@@ -30,17 +30,21 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     if before := _budget(config.get("pretrain"), "epochs"):
         parts.append(f"{before} of pretraining" + " by a teacher" * ("teacher" in config))
     if between := _budget(config.get("features"), "steps"):
-        parts.append(f"{between} on features{_met_there(config['features'])}")
-    parts.append(f"{_budget(config['train'], 'steps') or 'no time'} on sequences")
+        mirrored = ", of mirrored pictures too" * bool(config["features"].get("mirror"))
+        parts.append(f"{between} on features{mirrored}{_how(config['features'])}")
+    parts.append(f"{_budget(config['train'], 'steps') or 'no time'} on sequences{_how(config['train'])}")
     return ", ".join(parts)
 
 
-def _met_there(features: Mapping[str, Any]) -> str:
-    """What is met on features beside what the world says, as more words."""
-    words = ", of mirrored pictures too" * bool(features.get("mirror"))
-    if share := features.get("returning"):
+def _how(stage: Mapping[str, Any]) -> str:
+    """What is met beside what the world says, and what counts more, as more words.
+
+    It is said of both stages by the last; results of before it was say it of features.
+    """
+    words = ""
+    if share := stage.get("returning"):
         words += f", classes return without limit in {share:.0%}"
-    if balance := features.get("balance"):
+    if balance := stage.get("balance"):
         words += f", balance {balance:g}"
     return words
 
