@@ -158,6 +158,8 @@ def test_forgetting_is_shown_line_by_line(tmp_path: Path, capsys: pytest.Capture
     at = lines.index("CPM 1 ours 31.0 41.0 51.0 61.0 71.0 81.0")
     assert lines[at + 1] == "CPM 1 paper 96.1 94.0 93.0 91.6 88.2 84.6"
     assert "CPM 3 paper 98.7 97.5 97.5 96.5 96.3 92.9" in lines
+    assert "queries 1 each seed 1 101 201 301 401 501" in lines
+    assert sum(line.startswith("queries") for line in lines) == 2  # nothing of ours with few labels
     assert "wander train protonet-omniglot-semi && " in table
     assert table.count("None of ours yet") == 1
     assert "Ours on 1,500 test sequences." in table

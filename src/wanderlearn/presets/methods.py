@@ -81,11 +81,14 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     elif recurrent:  # they begin by knowing how to look something up, and larger steps would undo that
         steps, lr = (4000 if semi else 6000, 4e-4) if method == "lstm" else (1800, 1e-3)
         features = replace(features, steps=steps, lr=lr, muon=False, warmup=20, weight_decay=0.0)
+    steps = 100 if contextual or recurrent else 200
+    if method == "wayfarer":
+        steps = 400 if semi else 1000
+    elif method == "matchingnet":  # it does not compare as the encoder was pretrained to
+        steps = 400
     train = replace(
         shared,
-        # After so many steps all together validation gained nothing more. MatchingNet does not compare as the
-        # encoder was pretrained to.
-        steps=400 if method in ("matchingnet", "wayfarer") else 100 if contextual or recurrent else 200,
+        steps=steps,  # after so many all together validation gained nothing or next to nothing more
         batch_size=8,
         lr=1e-4,
         schedule="cosine",

@@ -32,7 +32,7 @@ def _preset(method: Method, semi: bool) -> Preset:
         model=for_cosines(ENCODER, PLAIN[method], semi=semi, temperature=OMNIGLOT_TEMPERATURE),
         pretrain=OMNIGLOT_TEACHER,
         # A picture costs twice as much. After so many steps on features validation gained hardly anything.
-        train=replace(base.train, batch_size=4),
+        train=replace(base.train, batch_size=4, steps=min(base.train.steps or 0, 400)),
         features=base.features and replace(base.features, steps=min(base.features.steps or 0, 1200)),
     )
 

@@ -83,8 +83,19 @@ class ForgettingTable:
                 lines.append((*head, "ours", *(_text(cell.ours) for cell in row.cells)))
                 if row.learner in FORGETTING.get(self.world, {}):
                     lines.append((*head, printed, *(_text(cell.paper) for cell in row.cells)))
+            for shots in SHOTS:
+                asked = self._asked(setting, shots)
+                lines += [("queries", str(shots), "each seed", *asked)] if any(asked) else []
             parts.append(Part(f"Forgetting, {words}", columns, tuple(lines), note))
         return parts
+
+    def _asked(self, setting: Setting, shots: int) -> list[str | None]:
+        """How many queries there are in each column: what is asked rarely is known only roughly."""
+        rows = [row.cells for row in self.rows if (row.setting, row.shots) == (setting, shots)]
+        counts = [
+            [cell.queries for cell in cells if cell.queries is not None] for cells in zip(*rows, strict=True)
+        ]
+        return [f"{min(found):,}" if found else None for found in counts]
 
 
 def read_forgetting_table(folder: Path, world: str) -> ForgettingTable:
