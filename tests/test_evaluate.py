@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.tiny_world import tiny_pictures
-from wanderlearn.answers import METRICS, SavedAnswers, compare, read_answers, write_answers
+from wanderlearn.answers import LONG_AGO, METRICS, SavedAnswers, compare, read_answers, write_answers
 from wanderlearn.errors import WanderError
 from wanderlearn.evaluate import Origin, evaluate, evaluate_with_answers, gather
 from wanderlearn.learners.answer import UNUSED, Answers
@@ -191,7 +191,8 @@ def test_a_learner_compared_with_itself_does_not_differ(record: Record) -> None:
     saved = SavedAnswers("a" * 64, "nearest", record)
     for metric in METRICS:
         found = compare(saved, saved, metric, resamples=20)
-        assert (found["difference"], found["low"], found["high"]) == (0, 0, 0)
+        asked = metric not in LONG_AGO  # in so short sequences nothing is that long ago
+        assert (found["difference"], found["low"], found["high"]) == ((0, 0, 0) if asked else (None,) * 3)
 
 
 def test_a_better_learner_wins_by_the_difference_of_the_figures(

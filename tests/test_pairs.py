@@ -13,6 +13,8 @@ PAIR = pairs_of("omniglot")[0]
 def kept(folder: Path, first: float, second: float) -> None:
     found = {"difference": first - second, "low": first - second - 0.25, "high": first - second + 0.25}
     about = {"format": 1, "kind": "comparison", "first": first, "second": second}
+    long_ago = {"metric": "3-shot, 51-100", "difference": -1.0, "low": -2.5, "high": 0.5}
+    about |= {"long_ago": [{"metric": "1-shot, 51-100", "difference": None, "low": None}, long_ago]}
     write_json(folder / result_of(*PAIR), about | found)
 
 
@@ -23,6 +25,10 @@ def test_a_comparison_is_shown_with_its_interval(tmp_path: Path) -> None:
     assert f"`{one}`" in shown
     assert f"`{other}`" in shown
     assert "+2.50 (+2.25 to +2.75)" in shown
+    header, _, line = ([cell.strip() for cell in row.split("|")[1:-1]] for row in shown.splitlines())
+    found = dict(zip(header, line, strict=True))
+    assert found["3-shot, 51-100"] == "-1.0 (-2.5 to +0.5)"
+    assert found["1-shot, 51-100"] == "-"  # nothing was asked
 
 
 def test_every_kind_of_row_has_its_own_pairs(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 
 from wanderlearn.errors import WanderError
 from wanderlearn.files import writing
-from wanderlearn.metrics import Record, ap, ap_joint, paired_bootstrap, shot_accuracy
+from wanderlearn.metrics import BINS, Record, ap, ap_joint, forgotten, paired_bootstrap, shot_accuracy
 
-__all__ = ["METRICS", "SavedAnswers", "compare", "read_answers", "write_answers"]
+__all__ = ["LONG_AGO", "METRICS", "SavedAnswers", "compare", "read_answers", "write_answers"]
 
 FORMAT: Final = 1
 # What is stored, and how small; only answers are floating-point numbers.
@@ -33,12 +33,18 @@ def _shots(n: int) -> Callable[[Record], float]:
     return lambda record: shot_accuracy(record)[n - 1].mean
 
 
+def _long_ago(shots: int) -> Callable[[Record], float]:
+    return lambda record: forgotten(record, *BINS[-1], shots).accuracy
+
+
+LONG_AGO: Final = {f"{shots}-shot, {BINS[-1][0]}-{BINS[-1][1]}": _long_ago(shots) for shots in (1, 3)}
+"""How well what was told so often is named, where it was last met as long ago as the last bin says."""
 METRICS: Final[dict[str, Callable[[Record], float]]] = {
     "ap": ap,
     "ap_joint": ap_joint,
     "1-shot": _shots(1),
     "3-shot": _shots(3),
-}
+} | LONG_AGO
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from wanderlearn.answers import compare, read_answers
+from wanderlearn.answers import LONG_AGO, compare, read_answers
 from wanderlearn.errors import WanderError
 from wanderlearn.files import write_json
 from wanderlearn.pretrain import PretrainConfig
@@ -60,13 +60,15 @@ def tested(run: Path, result: Path, *options: str) -> None:
 def compared(run: Path, other: Path, result: Path) -> dict[str, Any] | None:
     """By how much one run's AP is above another's, by their answers to the same sequences.
 
-    It is kept as a result, because answers stay with the runs; None, if there is neither.
+    Beside it stands how much better it names what was met long ago. All is kept as a result, because answers
+    stay with the runs; None, if there is neither.
     """
     try:
         first, second = (read_answers(one / "answers.npz") for one in (run, other))
     except WanderError:
         return read_result(result, "comparison") if result.exists() else None
     found = {"format": 1, "kind": "comparison", "commit": commit()} | compare(first, second, "ap")
+    found["long_ago"] = [compare(first, second, metric) for metric in LONG_AGO]
     write_json(result, found)
     return found
 

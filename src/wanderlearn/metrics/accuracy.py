@@ -20,6 +20,7 @@ __all__ = [
     "Variant",
     "accuracy_over_time",
     "forgetting",
+    "forgotten",
     "known_accuracy",
     "novelty_accuracy",
     "shot_accuracy",
@@ -128,22 +129,23 @@ def forgetting(record: Record, since: Since = "appearance") -> list[Forgetting]:
     The interval runs from the last appearance of the class, labelled or not (the authors' code), or from its
     last label (the paper's words). Intervals above 100 steps are in no bin.
     """
+    return [forgotten(record, first, last, shots, since) for first, last in BINS for shots in SHOTS]
+
+
+def forgotten(record: Record, first: int, last: int, shots: int, since: Since = "appearance") -> Forgetting:
+    """One cell of `forgetting`."""
     if since == "appearance":
         interval = record.since_appearance
     elif since == "label":
         interval = record.since_label
     else:
         raise ValueError(f"since must be 'appearance' or 'label', not {since!r}")
-    cells = []
-    for first, last in BINS:
-        inside = record.known & (interval >= first) & (interval <= last)
-        for shots in SHOTS:
-            asked = inside & (record.labels == shots)
-            reason = f"no known step with {shots} labelled before has an interval of {first} to {last} steps"
-            queries = int(asked.sum())
-            accuracy = int((asked & record.correct).sum()) / queries if queries else math.nan
-            cells.append(Forgetting(first, last, shots, accuracy, queries, "" if queries else reason))
-    return cells
+    asked = record.known & (record.labels == shots) & (interval >= first) & (interval <= last)
+    queries = int(asked.sum())
+    if not queries:
+        reason = f"no known step with {shots} labelled before has an interval of {first} to {last} steps"
+        return Forgetting(first, last, shots, math.nan, 0, reason)
+    return Forgetting(first, last, shots, int((asked & record.correct).sum()) / queries, queries)
 
 
 def known_accuracy(record: Record) -> float:

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any, Final
 
+from wanderlearn.answers import LONG_AGO
 from wanderlearn.results import markdown_table, read_result
 
 __all__ = ["in_words", "pairs_markdown", "pairs_of", "result_of"]
 
-LEARNERS: Final = (("cpm", "protonet"), ("wayfarer", "cpm"))
+LEARNERS: Final = (("cpm", "protonet"), ("wayfarer", "protonet"), ("wayfarer", "cpm"))
 CLOSE: Final = 1e-6
 
 
@@ -22,9 +23,12 @@ def result_of(one: str, other: str) -> str:
     return f"{one}-over-{other}.json"
 
 
-def in_words(found: dict[str, Any]) -> str:
-    """The difference of a comparison, with its interval."""
-    return f"{found['difference']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
+def in_words(found: dict[str, Any], digits: int = 2) -> str:
+    """The difference of a comparison, with its interval; nothing, if it could not be measured."""
+    if found["low"] is None:
+        return ""
+    difference, low, high = (f"{found[name]:+.{digits}f}" for name in ("difference", "low", "high"))
+    return f"{difference} ({low} to {high})"
 
 
 def pairs_markdown(results: Path, ap: dict[str, float], *kinds: str) -> str:
@@ -37,7 +41,10 @@ def pairs_markdown(results: Path, ap: dict[str, float], *kinds: str) -> str:
         found = read_result(path, "comparison")
         sides = ((found["first"], ap.get(one)), (found["second"], ap.get(other)))
         if all(now is not None and abs(then - now) < CLOSE for then, now in sides):
-            rows.append([f"`{one}`", f"`{other}`", in_words(found)])
+            beside = {each["metric"]: in_words(each, 1) for each in found.get("long_ago", [])}
+            rows.append(
+                [f"`{one}`", f"`{other}`", in_words(found), *(beside.get(m) or None for m in LONG_AGO)]
+            )
     if not rows:
         return "None has been compared yet."
-    return markdown_table(["row", "over", "difference of AP, 95 % interval"], rows)
+    return markdown_table(["row", "over", "difference of AP, 95 % interval", *LONG_AGO], rows)
