@@ -18,7 +18,7 @@ from wanderlearn.learners.imp import IMPConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.learners.resnet12 import ResNet12Config
 from wanderlearn.model import ModelConfig
-from wanderlearn.presets.preset import METHODS, Method, Preset
+from wanderlearn.presets.preset import METHODS, RETURNING, Method, Preset
 from wanderlearn.presets.pretrained import BY_GRADIENT, FEW_NUMBERS, PLAIN, for_cosines
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import TrainConfig
@@ -54,6 +54,7 @@ def _as_the_authors(method: Method, semi: bool) -> Preset:
             weight_decay=2e-4,
             encoder_lr=0.0 if method in STARRED else 1.0,
             validate_every=500 if by_gradient else 1000,
+            returning=RETURNING.get(method, 0.0),
         ),
         pretrain=PretrainConfig(epochs=23.0, flip=True, warmup=200) if pretrained else None,
     )
@@ -79,6 +80,7 @@ def _small(method: Method, semi: bool) -> Preset:
             clip=0.0 if few_numbers else 5.0,
             validate_every=100,
             validate_sequences=60,
+            returning=RETURNING.get(method, 0.0),
         ),
         pretrain=PretrainConfig(minutes=30.0, batch_size=128, flip=True, warmup=100),
         features=None

@@ -8,7 +8,7 @@ from wanderlearn.learners.dnc import DNCConfig
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.lstm import LSTMConfig
 from wanderlearn.model import ModelConfig
-from wanderlearn.presets.preset import METHODS, Method, Preset
+from wanderlearn.presets.preset import METHODS, RETURNING, Method, Preset
 from wanderlearn.presets.pretrained import (
     BY_GRADIENT,
     FEW_NUMBERS,
@@ -48,6 +48,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
     shared = TrainConfig(
         clip=5.0 if recurrent or by_gradient or method in ("cpm", "wayfarer") else 0.0,
         weight_decay=5e-5 if recurrent or by_gradient else 1e-5,
+        returning=RETURNING.get(method, 0.0),
     )
     name = f"{method}-{world}{'-semi' if semi else ''}"
     if world == "glyphs":
@@ -97,10 +98,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         encoder_lr=0.1 if method == "dnc" else 1.0,  # by the paper
         # An LSTM is so long unsure of names that little of the loss would be of what is new.
         novelty_weight=3.0 if method == "lstm" else 1.0,
-        # Wayfarer counts, and else learns that what was met six times, which is the world's limit, never
-        # returns. With few labels it still gives up what it was told often, long ago, and is hardly ever
-        # asked about.
-        returning=0.25 if method == "wayfarer" else 0.0,
+        # Wayfarer gives up what it was told often, long ago, and with few labels is hardly ever asked about.
         balance=0.4 if method == "wayfarer" and semi else 0.0,
     )
     plain = _model(method, momentum=0.01)

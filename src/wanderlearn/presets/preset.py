@@ -12,10 +12,13 @@ from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.worlds.roaming import RoamingConfig
 from wanderlearn.worlds.world import Process
 
-__all__ = ["METHODS", "Method", "Preset"]
+__all__ = ["METHODS", "RETURNING", "Method", "Preset"]
 
 Method = Literal["cpm", "protonet", "matchingnet", "imp", "lstm", "dnc", "oml-u", "oml-u-plus", "wayfarer"]
 METHODS: Final = get_args(Method)
+RETURNING: Final[dict[Method, float]] = {"wayfarer": 0.25}
+"""In which share of the sequences things return as they like: who counts else learns that what was met as
+often as the world allows never returns."""
 ABLATION_AP: Final[dict[str, float]] = {
     f"{slug_of(config)}-omniglot-semi": paper[row]
     for rows, paper in (
