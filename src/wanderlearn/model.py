@@ -176,7 +176,7 @@ def take_encoder(path: Path, model: Model) -> float:
     """Put the encoder of a file of weights into a model; gives the seconds it was trained for (0: unknown).
 
     What does not touch the weights may differ: whether there is a last ReLU, the length of features, how
-    quickly BatchNorm's averages move and whether they are used.
+    quickly BatchNorm's averages move and whether they are used, for a ResNet-12 the size of pictures.
     """
     tensors, header = load_tensors(path)
     _check_format(path, header)
@@ -216,6 +216,8 @@ def take_learner(path: Path, model: Model) -> None:
 def _with_ours(theirs: EncoderConfig, ours: EncoderConfig) -> EncoderConfig:
     """Their config with all of ours that does not touch the weights."""
     after: dict[str, Any] = {f.name: getattr(ours, f.name) for f in fields(ours) if f.name in AFTER}
+    if isinstance(ours, ResNet12Config):
+        after["image_size"] = ours.image_size  # its pooling takes any
     if isinstance(theirs, DoubleConfig) and isinstance(ours, DoubleConfig):
         after["picture"] = _with_ours(theirs.picture, ours.picture)
     return replace(theirs, **after)
