@@ -15,9 +15,10 @@ What it runs, once and then for every row:
     wander evaluate runs/ROW --sequences 200 --json results/ROW.json --answers runs/ROW/answers.npz
 
 The encoder learns from frames of 60 x 80, which costs a quarter; all that comes after sees them as they were
-recorded. Homes of testing are none of training. What was recorded, trained or tested is not done again, and what was
-interrupted goes on: delete a result to start over. Words after -- go to every `wander train`. By the presets
-the encoder takes 25 minutes and a row 15 beyond it, so every learner has had 40; testing takes minutes.
+recorded. Homes of testing are none of training. What was recorded, trained or tested is not done again, and
+what was interrupted goes on: delete a result to start over. Words after -- go to every `wander train`. By the
+presets the encoder takes 25 minutes and a row 15 beyond it, so every learner has had 40; testing takes
+minutes.
 """
 
 import argparse

@@ -26,6 +26,7 @@ from wanderlearn.feature_training import FeaturesConfig, FeatureTraining, kept_f
 from wanderlearn.learners.answer import Answers
 from wanderlearn.learners.encoders import Conv4Config
 from wanderlearn.learners.lstm import LSTMLearner
+from wanderlearn.learners.resnet12 import ResNet12Config
 from wanderlearn.loss import sequence_loss
 from wanderlearn.model import (
     LearnerConfig,
@@ -181,6 +182,21 @@ def test_an_encoder_of_omniglot_comes_with_the_package(tmp_path: Path) -> None:
     assert "omniglot" not in shipped_weights()  # an encoder is no learner
     picture = torch.rand(1, 1, 28, 28) * 2 - 1
     assert model.eval().encoder(picture).shape == (1, 64)
+
+
+def test_a_resnet_may_come_from_pictures_of_another_size(tmp_path: Path) -> None:
+    small = ResNet12Config(image_size=8, in_channels=1, channels=(4, 8))
+    learner = replace(PROTONET, features=small.feature_dim)
+    save_model(tmp_path / "small.safetensors", theirs := build(ModelConfig(small, learner)), {})
+    take_encoder(
+        tmp_path / "small.safetensors", ours := build(ModelConfig(replace(small, image_size=16), learner))
+    )
+    picture = torch.rand(2, 1, 16, 16)
+    assert torch.equal(ours.eval().encoder(picture), theirs.eval().encoder(picture))
+    wider = replace(small, image_size=16, channels=(4, 16))
+    other = build(ModelConfig(wider, replace(learner, features=wider.feature_dim)))
+    with pytest.raises(WanderError, match="another one than this model's"):
+        take_encoder(tmp_path / "small.safetensors", other)
 
 
 def test_an_encoder_that_does_not_fit_is_a_sentence(tmp_path: Path) -> None:
