@@ -345,9 +345,17 @@ def _against(ap: float, interval: Mapping[str, float] | None, paper: float) -> s
     return said
 
 
+MOVED: Final = {"returning", "balance"}
+"""Settings that once held for the stage on features alone."""
+
+
 def changed(config: Mapping[str, Any], preset: Preset) -> Iterator[str]:
     """The settings of a run that its preset no longer has."""
     own = {name: value for name, value in config.items() if name not in ("pictures", *BEGUN)}
+    features, train = dict(own.get("features") or {}), dict(own.get("train") or {})
+    for name in MOVED & features.keys():
+        train.setdefault(name, features.pop(name))
+    own |= {"features": features or None, "train": train}
     try:
         then = to_json(from_json(Preset, own))
     except WanderError:

@@ -139,6 +139,11 @@ def test_a_preset_that_has_changed_since_is_named(page: ModuleType, tmp_path: Pa
     assert list(page.changed({"kind": "preset", "novel": 1}, preset)) == [
         "settings this version does not know"
     ]
+    then = to_json(same)  # as it was written when these held for features alone
+    then["features"] |= {name: then["train"].pop(name) for name in ("returning", "balance")}
+    assert list(page.changed(then, preset)) == []
+    then["features"]["balance"] = 0.5
+    assert list(page.changed(then, preset)) == ["train.balance"]
     train = {"seconds": 1.0, "config": to_json(other)}
     put(tmp_path / "results", "cpm-omniglot", metrics=figures(93.0), train=train)
     _, rows = table_of(page.document(tmp_path / "results"), "RoamingOmniglot")
