@@ -93,7 +93,9 @@ def _document(results: Path) -> str:
         _table(omniglot, found),
         *(f"**Warning.** {warning}" for warning in omniglot.warnings),
         "## On the same sequences",
-        "By how much one learner's AP is above another's, by a paired bootstrap over the test sequences.",
+        "By how much one learner's AP is above another's, by a paired bootstrap over the test sequences. "
+        "The last columns are of what was told once or three times and last met 51 to 100 meetings ago: how "
+        "many percent more of it is named.",
         pairs_markdown(results, _ap_by_preset(found), "omniglot", "omniglot-resnet"),
         _context(omniglot),
         "## What the recipe is worth",
