@@ -1,5 +1,6 @@
 """The stage on kept features: what is kept, what is trained, that it resumes; and encoders of other runs."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -274,6 +275,18 @@ def test_both_stages_and_all_processes_meet_the_same_sequences() -> None:
 def test_an_impossible_share_is_refused_in_words(name: str, share: float) -> None:
     with pytest.raises(WanderError, match=rf"^{name} must lie between 0 and 1"):
         TrainConfig(**cast(Any, {name: share}))
+
+
+def test_a_run_goes_on_whose_settings_stood_elsewhere_if_they_did_nothing(tmp_path: Path) -> None:
+    run(WITH_FEATURES, folder := tmp_path / "run")
+    config = json.loads((folder / "config.json").read_text())
+    config["features"] |= {name: config["train"].pop(name) for name in ("returning", "balance")}
+    (folder / "config.json").write_text(json.dumps(config))
+    assert run(WITH_FEATURES, folder, resume=True).status == "finished"
+    config["features"]["balance"] = 0.5
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(WanderError, match=r"features\.balance was 0\.5 and is now None"):
+        run(WITH_FEATURES, folder, resume=True)
 
 
 def test_a_world_that_is_recorded_has_no_limit_to_lift() -> None:

@@ -98,7 +98,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         encoder_lr=0.1 if method == "dnc" else 1.0,  # by the paper
         # An LSTM is so long unsure of names that little of the loss would be of what is new.
         novelty_weight=3.0 if method == "lstm" else 1.0,
-        # Wayfarer gives up what it was told often, long ago, and with few labels is hardly ever asked about.
+        # With few labels what was told often, long ago, is hardly ever asked about, and Wayfarer gives it up.
         balance=0.4 if method == "wayfarer" and semi else 0.0,
     )
     plain = _model(method, momentum=0.01)
