@@ -33,6 +33,7 @@ HOPS: Final = 3  # so often it goes on by time
 NOBODY_LIKE_IT: Final = 0.5  # the least that a meeting's likeness to all, itself among them, is taken to be
 TINY: Final = 1e-6
 FLOOR: Final = 1e-4  # what the share of a class is at least
+BLOCK: Final = 50  # so many meetings are walked from at once
 QUICKER: Final = 10.0  # the paces of walks are learned so many times as fast
 
 
@@ -62,7 +63,25 @@ class Company(nn.Module):
         near = (on * (place[:, None] - place).abs()).exp()  # [N, N]
         same = sameness(alike, label, *self.likeness.unbind())  # [B, N, N]
         recent = (begin * apart.clamp(min=0)).exp()[None]  # [1, Q, N]
-        return (walked(recent, seen, same, near, label, slots) + FLOOR).log()
+        shares = []
+        for queries, places in _blocks(seen):
+            begins, goes = recent[:, queries, places], seen[:, queries, places]
+            alone = same[:, places, places], near[places, places], label[:, places]
+            shares.append(walked(begins, goes, *alone, slots))
+        return (torch.cat(shares, 1) + FLOOR).log()
+
+
+def _blocks(seen: Bool[Tensor, "B Q N"]) -> list[tuple[slice, slice]]:
+    """Some of the Q meetings, and the places that any of them sees: what comes after is not looked at."""
+    Q = seen.shape[1]
+    if Q == 1 or torch.compiler.is_compiling():
+        return [(slice(None), slice(None))]
+    blocks, ever = [], torch.arange(seen.shape[2], device=seen.device)
+    for start in range(0, Q, BLOCK):
+        some = ever[seen[:, start : start + BLOCK].any(0).any(0)]  # [n]
+        first, end = (int(some[0]), int(some[-1]) + 1) if len(some) else (0, 1)
+        blocks.append((slice(start, start + BLOCK), slice(first, end)))
+    return blocks
 
 
 def no_company(

@@ -55,7 +55,7 @@ from wanderlearn.learners.chance import drawn
 from wanderlearn.learners.company import HOPS, Company, no_company, with_newest
 from wanderlearn.learners.doubt import with_doubt
 from wanderlearn.learners.guesses import UNLIKELY, Guesses, Heard, crowd, guessed, hear, no_guesses, tell
-from wanderlearn.learners.late_credit import MASKED, order_of_naming, prototypes_along
+from wanderlearn.learners.late_credit import MASKED, Credit, order_of_naming, prototypes_along, shared
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.prototypes import unit_length
 from wanderlearn.learners.recurrent import LayerNormLSTM, LSTMState
@@ -311,9 +311,9 @@ class Wayfarer(nn.Module):
         last = torch.where(told > 0, time[:, None], -1).cummax(1).values  # [B, T, K]
         last = F.pad(last[:, :-1], (0, 0, 1, 0), value=-1)  # [B, T, K] when it was told before t, or -1
         guests = (told.cumsum(1) - told).to(features.dtype)  # [B, T, K]
-        sharpness = self.credit[0] if self.config.late_credit else None
+        credit = Credit(*self.credit.unbind()) if self.config.late_credit else None
         cosine, count = prototypes_along(  # [B, V, T, K], [B, T, K]
-            met.keys, given, last, guests, sharpness, self.share, self.config.window
+            met.keys, given, last, guests, credit, self.config.window
         )
         apart = time[:, None] - time  # [T, T]
         seen = ((apart > 0) & (apart <= self.config.window)).expand(len(given), -1, -1)  # [B, T, T]
@@ -388,10 +388,7 @@ class Wayfarer(nn.Module):
         self, likeness: Float[Tensor, "B Q K U"], free: Bool[Tensor, "B Q U"]
     ) -> Float[Tensor, "B Q K U"]:
         """To which classes unlabelled meetings (`free`) are credited, by z; MASKED where a slot is empty."""
-        _, slope, offset = self.credit.unbind()
-        most = likeness.max(2).values  # [B, Q, U]
-        known = (slope * most + offset).sigmoid() * (free & (most > MASKED / 2))  # [B, Q, U]
-        return likeness.softmax(2) * known[:, :, None]
+        return shared(likeness, free, Credit(*self.credit.unbind()))
 
     # What to say of that -------------------------------------------------------------------------------
 
@@ -405,13 +402,25 @@ class Wayfarer(nn.Module):
         parts += [found.here] if self.config.guesses else []
         return parts
 
+    def scores(
+        self, evidence: Float[Tensor, "B Q K P"], opened: Bool[Tensor, "B Q K"]
+    ) -> Float[Tensor, "B Q K"]:
+        """What all that speaks for a class comes to. Only those that are open are looked at."""
+        if torch.compiler.is_compiling():  # where sizes must not depend on data
+            return self._weighed(evidence).masked_fill(~opened, UNUSED)
+        (open_ones,) = opened.flatten().nonzero(as_tuple=True)  # [M]
+        weighed = self._weighed(evidence.flatten(0, 2).index_select(0, open_ones))  # [M]
+        unused = torch.full_like(opened, UNUSED, dtype=weighed.dtype).flatten()  # [B Q K]
+        return unused.index_copy(0, open_ones, weighed).view(opened.shape)
+
+    def _weighed(self, evidence: Float[Tensor, "*B P"]) -> Float[Tensor, "*B"]:
+        weighted: Tensor = evidence[..., : len(self.weights)] @ self.weights  # [*B]
+        return weighted + SCORE_GAIN * cast(Tensor, self.scorer(evidence * self.scales))[..., 0]
+
     def answer(self, found: Found, met: Met) -> Answers:
         """Scores and novelty of Q meetings from all the evidence."""
         config, views = self.config, self.views
-        evidence = torch.stack(self.evidence(found), -1)  # [B, Q, K, P]
-        weighted = evidence[..., : len(self.weights)] @ self.weights  # [B, Q, K]
-        scores = weighted + SCORE_GAIN * self.scorer(evidence * self.scales)[..., 0]  # [B, Q, K]
-        scores = scores.masked_fill(~found.opened, UNUSED)
+        scores = self.scores(torch.stack(self.evidence(found), -1), found.opened)  # [B, Q, K]
         spare = max(0, BEST - scores.shape[-1])  # with one or two slots there are no best three
         top, best = F.pad(scores, (0, spare), value=UNUSED).topk(BEST, -1)  # [B, Q, 3]
         absent = top <= UNUSED / 2  # [B, Q, 3]
