@@ -94,11 +94,11 @@ class SlowWayfarer:
         return [one for one in self.past if self.time - one.number <= self.config.window]
 
     def completed(self) -> tuple[dict[Hashable, list[Vector]], dict[Hashable, float]]:
-        """The prototypes and counts with late credit."""
-        sums = {k: [s.copy() for s in c.sums] for k, c in self.classes.items()}
+        """The prototypes, divided by their lengths, and counts, with late credit."""
         told = {k: c.told for k, c in self.classes.items()}
         if not self.config.late_credit:
-            return sums, told
+            return {k: [unit(s) for s in c.sums] for k, c in self.classes.items()}, told
+        credits: dict[Hashable, list[tuple[float, Meeting]]] = {k: [] for k in self.classes}
         sharpness, slope, offset = self.w["credit"]
         for one in self.window():
             if one.label is not None or one.forgotten:
@@ -110,9 +110,17 @@ class SlowWayfarer:
             total = sum(math.exp(likeness) for likeness in z.values())
             for k, likeness in z.items():
                 share = math.exp(likeness) / total * sigmoid(slope * max(z.values()) + offset)
-                told[k] += share
-                sums[k] = [s + share * x for s, x in zip(sums[k], one.keys, strict=True)]
-        return sums, told
+                credits[k].append((share, one))
+        prototypes: dict[Hashable, list[Vector]] = {}
+        for k, c in self.classes.items():
+            shares = np.array([share for share, _ in credits[k]])
+            prototypes[k] = []
+            for v, s in enumerate(c.sums):
+                added = sum((share * one.keys[v] for share, one in credits[k]), np.zeros_like(s))
+                square = s @ s + 2 * max(s @ added, 0) + 0.5 * shares.sum() ** 2 + 0.5 * (shares**2).sum()
+                prototypes[k].append((s + added) / np.sqrt(max(square, 1e-10)))
+            told[k] += shares.sum()
+        return prototypes, told
 
     def company(self) -> dict[Hashable, list[float]]:
         """Of every class the shares of the walk after each hop."""
@@ -166,7 +174,7 @@ class SlowWayfarer:
         if not self.classes:
             return CERTAINLY_NEW, {}
         config, w, window = self.config, self.w, self.window()
-        sums, told = self.completed()
+        prototypes, told = self.completed()
         walks = self.company()
         here, chance = self.heard()
         scores: dict[Hashable, float] = {}
@@ -174,7 +182,7 @@ class SlowWayfarer:
         ages = {k: math.log1p(min(self.time - c.last, config.window)) for k, c in self.classes.items()}
         for k in self.classes:
             examples = [one for one in window if one.label == k and not one.forgotten]
-            cosines[k] = [float(x @ unit(s)) for x, s in zip(met.keys, sums[k], strict=True)]
+            cosines[k] = [float(x @ s) for x, s in zip(met.keys, prototypes[k], strict=True)]
             evidence, seen_as = [*cosines[k]], [*cosines[k]]
             if config.nearest:
                 for v, x in enumerate(met.keys):

@@ -16,6 +16,7 @@ from wanderlearn.agent.memory import Floats, Reading, fitting, nearest_of_each, 
 from wanderlearn.agent.unnamed import LiveUnnamed
 from wanderlearn.learners.answer import CERTAINLY_NEW
 from wanderlearn.learners.company import HOPS
+from wanderlearn.learners.late_credit import ALIKE
 from wanderlearn.learners.recurrent import LSTMState
 from wanderlearn.learners.self_writing import LENGTH_EPS
 from wanderlearn.learners.wayfarer import (
@@ -46,7 +47,7 @@ class _Prototypes(NamedTuple):
     """What the classes are compared by, with late credit, as long as nothing changes."""
 
     moment: object
-    rows: Floats  # [n, V, D] of length 1
+    rows: Floats  # [n, V, D] of length 1, or about 1 with what is credited
     told: Floats  # [n] log(1 + how often it was told)
 
 
@@ -206,8 +207,13 @@ class LiveWayfarer:
             likeness -= most
             credit = np.exp(likeness, out=likeness)  # [n, U]
             credit *= known / credit.sum(0)
-            rows = _unit(sums + (credit @ met).reshape(n, V, D))
-            told = told + credit.sum(1)
+            added = (credit @ met).reshape(n, V, D)
+            credited, squares = credit.sum(1), np.einsum("nu,nu->n", credit, credit)  # [n] each
+            across = np.maximum(np.einsum("nvd,nvd->nv", sums, added), 0)  # [n, V]
+            square = np.einsum("nvd,nvd->nv", sums, sums) + 2 * across  # [n, V]
+            square += (ALIKE * credited**2 + (1 - ALIKE) * squares)[:, None]
+            rows = (sums + added) / np.sqrt(np.maximum(square, LENGTH_EPS**2))[..., None]
+            told = told + credited
         self.ready = _Prototypes(self.moment, rows, np.log1p(told))
         return self.ready
 

@@ -1,18 +1,28 @@
-"""Late credit along whole sequences: what was met without a label counts for the classes known later.
+"""Late credit: what was met without a label counts for the classes known later.
 
-At every meeting all unlabelled ones before it are shared out anew among the classes known by then. One label
-changes one class, so every labelled prototype there ever is is a version: V_s, "the class of meeting s after
-it was told". With E[s,u] = exp z_u[s] of every version and every unlabelled meeting, computed once, and s the
-version of class k that is in force at t,
+At every meeting all unlabelled ones before it are shared out anew among the classes known by then, by z_u[k],
+how like class k each is:
 
-    credit[t,u,s] = R[t,u] E[s,u],   R[t,u] = sigmoid(g max_s z_u[s] + e) / sum_s E[s,u]
-    P[t,s]        = V_s + sum_u credit[t,u,s] x_u
-    x_t . P[t,s]  = x_t . V_s + sum_u R[t,u] (x_t . x_u) E[s,u]
-    |P[t,s]|^2    = |V_s|^2 + 2 sum_u R[t,u] E[s,u] (V_s . x_u) + |sum_u credit[t,u,s] x_u|^2
+    credit[u,k] = softmax_k(z_u[k]) sigmoid(g max_k z_u[k] + e)
+    P[k]        = V[k] + A[k],   V[k] = sum_{s in k} x_s,   A[k] = sum_u credit[u,k] x_u
+    cos[k]      = x . P[k] / |P[k]|
 
-All sums over u are products of small matrices, but for the last, which takes meetings x classes x unlabelled
-meetings. So that is done some meetings at a time, each with only the classes that were opened and the
-meetings that were met until then.
+where the length takes credited keys to have a cosine of r to each other, as those of one class have, and
+none to be against the class:
+
+    |P[k]|^2    = |V[k]|^2 + 2 max(V[k] . A[k], 0) + r (sum_u credit[u,k])^2 + (1 - r) sum_u credit[u,k]^2
+
+Along whole sequences nobody then has to add keys up at every meeting. One label changes one class, so every
+labelled prototype there ever is is a version: V_s, "the class of meeting s after it was told". With
+E[s,u] = exp z_u[s] of every version and every unlabelled meeting, computed once, and R[t,u] the sigmoid at t
+divided by the sum of E[s,u] over the versions in force at t, credit[u,s] = R[t,u] E[s,u], and so
+
+    x_t . A[s]           = sum_u R[t,u] (x_t . x_u) E[s,u]
+    V_s . A[s]           = sum_u R[t,u] E[s,u] (V_s . x_u)
+    sum_u credit[u,s]^n  = sum_u R[t,u]^n E[s,u]^n
+
+are products of matrices. Only the largest z in force, meetings x classes x unlabelled meetings, has to be
+looked for: some meetings at a time, each with only the classes opened and the meetings met until then.
 """
 
 from typing import Final, NamedTuple
@@ -27,11 +37,11 @@ from wanderlearn.learners.prototypes import unit_length
 from wanderlearn.learners.self_writing import LENGTH_EPS
 from wanderlearn.worlds.sequence import UNLABELED
 
-__all__ = ["MASKED", "Credit", "order_of_naming", "prototypes_along", "shared"]
+__all__ = ["ALIKE", "MASKED", "Credit", "lengthened", "order_of_naming", "prototypes_along", "shared"]
 
 CHUNK: Final = 25  # meetings at a time
-
 MASKED: Final = -1e4  # below every real likeness; softmax turns it into exactly 0
+ALIKE: Final = 0.5  # r
 LEAST: Final = 1e-37  # a sum of exponentials is at least so large
 
 
@@ -61,6 +71,17 @@ def shared(
     return likeness.softmax(2) * known[:, :, None]
 
 
+def lengthened(
+    length: Float[Tensor, "*#B"],
+    across: Float[Tensor, "*#B"],
+    credited: Float[Tensor, "*#B"],
+    squares: Float[Tensor, "*#B"],
+) -> Float[Tensor, "..."]:
+    """|P| from |V|, V . A, and the sums of what is credited and of its squares."""
+    square = length.square() + 2 * across.clamp(min=0) + ALIKE * credited.square() + (1 - ALIKE) * squares
+    return square.clamp(min=LENGTH_EPS**2).sqrt()
+
+
 def prototypes_along(
     keys: Float[Tensor, "B V T D"],
     given: Int[Tensor, "B T"],
@@ -87,21 +108,28 @@ def prototypes_along(
     # The unlabelled meetings of each sequence come first; where it has fewer than others, any follow.
     U = int((~labelled).sum(1).max())
     when = labelled.long().argsort(dim=1, stable=True)[:, :U]  # [B, U]
-    free = ~labelled.gather(1, when)  # [B, U]
+    apart = torch.arange(T, device=when.device)[:, None] - when[:, None]  # [B, T, U]
+    free = ~labelled.gather(1, when)[:, None] & (apart > 0) & (apart <= window)  # [B, T, U]
     rows = when[:, None, :, None]  # [B, 1, U, 1]
     met = keys.gather(2, rows.expand(-1, V, -1, D))  # [B, V, U, D]
     like = alike.gather(2, rows.expand(-1, V, -1, T)).mT  # [B, V, T, U] of version and unlabelled meeting
-    likely = (credit.sharpness * like.mean(1) - credit.highest).exp()  # [B, T, U] E, but for a factor
     length: Tensor = torch.linalg.vector_norm(versions, dim=-1)  # [B, V, T]
-    shares, squares = _shared_out(_Asked(met, when, free, likely, last, window), credit)
-    pooled = shares @ torch.cat([likely, *(likely[:, None] * like * length[..., None]).unbind(1)], 1).mT
-    beside = (shares[:, None] * (keys @ met.mT)).flatten(1, 2) @ likely.mT  # [B, V T, T]
-    several = torch.cat([pooled.view(B, T, 1 + V, T).transpose(1, 2), beside.view(B, V, T, T)], 1)
-    added = several.gather(3, current[:, :1].expand(-1, 1 + 2 * V, -1, -1))  # [B, 1 + 2 V, T, K]
-    across, dot = added[:, 1:].chunk(2, 1)  # [B, V, T, K] each
+    # E, but for a factor, and R with what undoes it.
+    likely = (credit.sharpness * like.mean(1) - credit.highest).exp()  # [B, T, U]
+    most, every = _in_force(likely, last, free)  # [B, T, U] each
+    known = credit.known(most.clamp(min=LEAST).log() + credit.highest) * free  # [B, T, U]
+    share = known / every.clamp(min=LEAST)  # [B, T, U]
+    # What that comes to for all versions at once, of which those in force are taken.
+    crossed = likely[:, None] * like * length[..., None]  # [B, V, T, U]
+    pooled = share @ torch.cat([likely, *crossed.unbind(1)], 1).mT  # [B, T, (1 + V) T]
+    beside = (share[:, None] * (keys @ met.mT)).flatten(1, 2) @ likely.mT  # [B, V T, T]
+    squares = share.square() @ likely.square().mT  # [B, T, T]
+    parts = [pooled.view(B, T, 1 + V, T).transpose(1, 2), squares[:, None], beside.view(B, V, T, T)]
+    added = torch.cat(parts, 1).gather(3, current[:, :1].expand(-1, 2 + 2 * V, -1, -1))  # [B, 2 + 2V, T, K]
+    credited, across, square, dot = added[:, :1], added[:, 1 : 1 + V], added[:, [1 + V]], added[:, 2 + V :]
     own = length[:, :, None].expand(-1, -1, T, -1).gather(3, current)  # [B, V, T, K] |V_s|
-    whole = (own.square() + 2 * across + squares).clamp(min=LENGTH_EPS**2).sqrt()  # [B, V, T, K]
-    return (cosine * own + dot) / whole * opened[:, None], count + added[:, 0] * opened
+    whole = lengthened(own, across, credited, square)  # [B, V, T, K]
+    return (cosine * own + dot) / whole * opened[:, None], count + credited[:, 0] * opened
 
 
 def order_of_naming(given: Int[Tensor, "B T"], slots: int) -> Int[Tensor, " K"]:
@@ -110,44 +138,26 @@ def order_of_naming(given: Int[Tensor, "B T"], slots: int) -> Int[Tensor, " K"]:
     return first.argsort(dim=0, stable=True)
 
 
-class _Asked(NamedTuple):
-    """The unlabelled meetings, and to whom they may be credited when."""
+def _in_force(
+    likely: Float[Tensor, "B T U"], last: Int[Tensor, "B T K"], free: Bool[Tensor, "B T U"]
+) -> tuple[Float[Tensor, "B T U"], Float[Tensor, "B T U"]]:
+    """The largest of the versions in force at every t, and their sum; `last` is that of each class, or -1.
 
-    keys: Float[Tensor, "B V U D"]
-    when: Int[Tensor, "B U"]
-    free: Bool[Tensor, "B U"]
-    likely: Float[Tensor, "B T U"]
-    last: Int[Tensor, "B T K"]  # the version in force, or -1
-    window: int
-
-
-def _shared_out(asked: _Asked, credit: Credit) -> tuple[Float[Tensor, "B T U"], Float[Tensor, "B V T K"]]:
-    """R at every meeting, and the squared length of what each class is credited."""
-    (B, V), (T, U), K = asked.keys.shape[:2], asked.likely.shape[1:], asked.last.shape[2]
-    beside = asked.keys.transpose(1, 2).flatten(2)  # [B, U, V D] keys side by side
-    row = torch.arange(B, device=beside.device)[:, None, None] * T  # [B, 1, 1]
-    shares, squares = [], []
+    0 where there is none, or where nothing is `free`.
+    """
+    B, T, U = likely.shape
+    opened, row = last >= 0, torch.arange(B, device=last.device)[:, None, None] * T
+    force = likely.new_zeros(B, T, T + 1).scatter_(2, torch.where(opened, last, T), 1)[..., :T]  # [B, T, T]
+    pieces = []
     for start in range(0, T, CHUNK):
-        last = asked.last[:, start : start + CHUNK]  # [B, Q, K]
-        Q, opened = last.shape[1], last >= 0
-        ever = opened.any(0).any(0).nonzero()  # [n, 1]
-        k = int(ever.max()) + 1 if len(ever) else 0
-        apart = torch.arange(start, start + Q, device=last.device)[:, None] - asked.when[:, None]  # [B, Q, U]
-        free = asked.free[:, None] & (apart > 0) & (apart <= asked.window)  # [B, Q, U]
-        u = int(free.any(1).sum(1).max()) if asked.window >= T else U
-        free = free[..., :u] & opened.any(-1)[..., None]  # [B, Q, u]
-        # E of the versions in force, and a row of zeros where there is none.
-        padded = F.pad(asked.likely[..., :u].reshape(B * T, u), (0, 0, 0, 1))  # [B T + 1, u]
-        rows = torch.where(opened[..., :k], last[..., :k] + row, B * T).flatten()  # [B Q k]
-        likely = padded.index_select(0, rows).view(B, Q, k, u)
+        now = slice(start, start + CHUNK)
+        classes, some = opened[:, now].any(0).any(0).nonzero(), free[:, now].any(0).any(0).nonzero()  # [n, 1]
+        k, u = (int(each.max()) + 1 if len(each) else 0 for each in (classes, some))
+        of_version = F.pad(likely[..., :u].reshape(B * T, u), (0, 0, 0, 1))  # [B T + 1, u]
+        rows = torch.where(opened[:, now, :k], last[:, now, :k] + row, B * T)  # [B, Q, k]
         if not (k and u):
-            shares.append(likely.new_zeros(B, Q, U))
-            squares.append(likely.new_zeros(B, V, Q, K))
+            pieces.append(likely.new_zeros(B, rows.shape[1], U))
             continue
-        most = likely.amax(2).clamp(min=LEAST).log() + credit.highest  # [B, Q, u]
-        share = credit.known(most) * free / likely.sum(2).clamp(min=LEAST)  # [B, Q, u]
-        weight = (likely * share[:, :, None]).view(B, Q * k, u)
-        square = (weight @ beside[:, :u]).view(B, Q, k, V, -1).square().sum(-1)  # [B, Q, k, V]
-        shares.append(F.pad(share, (0, U - u)))
-        squares.append(F.pad(square.movedim(-1, 1), (0, K - k)))
-    return torch.cat(shares, 1), torch.cat(squares, 2)
+        of_class = of_version.index_select(0, rows.flatten()).view(*rows.shape, u)  # [B, Q, k, u]
+        pieces.append(F.pad(of_class.amax(2), (0, U - u)))
+    return torch.cat(pieces, 1), force @ likely

@@ -55,7 +55,14 @@ from wanderlearn.learners.chance import drawn
 from wanderlearn.learners.company import HOPS, Company, no_company, with_newest
 from wanderlearn.learners.doubt import with_doubt
 from wanderlearn.learners.guesses import UNLIKELY, Guesses, Heard, crowd, guessed, hear, no_guesses, tell
-from wanderlearn.learners.late_credit import MASKED, Credit, order_of_naming, prototypes_along, shared
+from wanderlearn.learners.late_credit import (
+    MASKED,
+    Credit,
+    lengthened,
+    order_of_naming,
+    prototypes_along,
+    shared,
+)
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.prototypes import unit_length
 from wanderlearn.learners.recurrent import LayerNormLSTM, LSTMState
@@ -250,11 +257,19 @@ class Wayfarer(nn.Module):
         met = self.meeting(feature[:, None], output[:, None])
         opened = classes.told > 0  # [B, K]
         sums, credited = classes.sums, classes.told[:, None]  # [B, V, K, D], [B, 1, K]
+        prototypes = unit_length(sums)  # [B, V, K, D]
         if self.config.late_credit:
-            likeness = self.credit[0] * (unit_length(sums) @ window.keys.mT).mean(1)  # [B, K, N]
+            likeness = self.credit[0] * (prototypes @ window.keys.mT).mean(1)  # [B, K, N]
             likeness = likeness.masked_fill(~opened[..., None], MASKED)[:, None]  # [B, 1, K, N]
             credit = self.share(likeness, (window.label == UNLABELED)[:, None])  # [B, 1, K, N]
-            sums, credited = sums + credit @ window.keys, credited + credit.sum(-1)
+            added, credited = credit @ window.keys, credited + credit.sum(-1)  # [B, V, K, D], [B, 1, K]
+            length = lengthened(
+                torch.linalg.vector_norm(sums, dim=-1),
+                (sums * added).sum(-1),
+                credit.sum(-1),
+                credit.square().sum(-1),
+            )  # [B, V, K]
+            prototypes = (sums + added) / length[..., None]  # [B, V, K, D]
         seen = (window.label != NOTHING)[:, None]  # [B, 1, N]
         age = (time[:, None] - classes.last).clamp(max=self.config.window)  # [B, K]
         alike = met.keys @ window.keys.mT  # [B, V, 1, N]
@@ -265,7 +280,7 @@ class Wayfarer(nn.Module):
             heard, rates = hear(guesses)
             guesses = tell(guesses, rates, given)
         found = Found(
-            cosine := met.keys @ unit_length(sums).mT,  # [B, V, 1, K]
+            cosine := met.keys @ prototypes.mT,  # [B, V, 1, K]
             self.nearest(alike, seen, window.label, cosine),
             age[:, None].to(feature.dtype).log1p() * opened[:, None],
             credited.log1p(),
