@@ -117,7 +117,9 @@ class SlowWayfarer:
             prototypes[k] = []
             for v, s in enumerate(c.sums):
                 added = sum((share * one.keys[v] for share, one in credits[k]), np.zeros_like(s))
-                square = s @ s + 2 * max(s @ added, 0) + 0.5 * shares.sum() ** 2 + 0.5 * (shares**2).sum()
+                square = (
+                    s @ s + 2 * max(float(s @ added), 0) + 0.5 * shares.sum() ** 2 + 0.5 * (shares**2).sum()
+                )
                 prototypes[k].append((s + added) / np.sqrt(max(square, 1e-10)))
             told[k] += shares.sum()
         return prototypes, told

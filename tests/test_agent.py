@@ -22,7 +22,7 @@ from wanderlearn.learners.lstm import LSTMConfig
 from wanderlearn.learners.oml import OMLConfig
 from wanderlearn.learners.wayfarer import Wayfarer
 from wanderlearn.model import LearnerConfig, ModelConfig, build, load_model, save_model
-from wanderlearn.shipped import FOLDER
+from wanderlearn.shipped import DEFAULT_WEIGHTS, FOLDER
 from wanderlearn.worlds.sequence import UNLABELED
 
 ROOT = Path(__file__).parents[1]
@@ -247,6 +247,12 @@ def test_shipped_weights_are_listed_as_they_are() -> None:
         agent = wanderlearn.load(name)
         assert agent.weights == name
         assert agent.look(np.zeros((105, 105), np.uint8)).new
+
+
+def test_an_agent_begins_with_the_weights_of_the_assistant() -> None:
+    agent = wanderlearn.load()
+    assert agent.weights == DEFAULT_WEIGHTS
+    assert isinstance(agent.model.learner, Wayfarer)
 
 
 def test_weights_that_are_not_the_published_ones_are_refused(

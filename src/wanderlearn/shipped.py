@@ -10,10 +10,20 @@ from wanderlearn.errors import WanderError
 from wanderlearn.learners.protonet import OnlineProtoNet, ProtoNetConfig
 from wanderlearn.model import Model, ModelConfig, load_model
 
-__all__ = ["Pixels", "demo_learners", "find_encoder", "find_weights", "raw_pixels", "shipped_weights"]
+__all__ = [
+    "DEFAULT_WEIGHTS",
+    "Pixels",
+    "demo_learners",
+    "find_encoder",
+    "find_weights",
+    "raw_pixels",
+    "shipped_weights",
+]
 
 FOLDER: Final = Path(__file__).parent / "weights"
 ENCODERS: Final = FOLDER / "encoders"
+DEFAULT_WEIGHTS: Final = "wayfarer-omniglot"
+"""What agent and assistant live with, unless somebody says otherwise."""
 
 
 class Pixels(nn.Module):

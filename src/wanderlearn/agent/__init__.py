@@ -1,8 +1,9 @@
 """The live agent: a trained learner with the user's own labels, one picture at a time.
 
 `catalogue` begins one, `agent` has its verbs. Beneath: `life` (memory, labels and every change of them),
-`prototypes`, `examples` and `clusters` (the memories of the four learners, in place), `inputs` (pictures of
-any kind), `saving` and `journal` (files), `changes` (what both are made of), `many` (several streams).
+`prototypes`, `examples`, `clusters` and `wayfaring` (the memories of the learners, in place), `inputs`
+(pictures of any kind), `saving` and `journal` (files), `changes` (what both are made of), `many` (several
+streams).
 """
 
 from wanderlearn.agent.agent import Agent

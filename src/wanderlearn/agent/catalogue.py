@@ -10,7 +10,7 @@ from wanderlearn.agent.journal import Fsync
 from wanderlearn.errors import WanderError
 from wanderlearn.files import digest_of, read_json
 from wanderlearn.model import load_model
-from wanderlearn.shipped import FOLDER, find_weights, shipped_weights
+from wanderlearn.shipped import DEFAULT_WEIGHTS, FOLDER, find_weights, shipped_weights
 from wanderlearn.tensors import digest_of_tensors, load_tensors
 
 __all__ = ["ShippedWeights", "load", "weights"]
@@ -43,13 +43,15 @@ def weights() -> dict[str, ShippedWeights]:
 
 
 def load(
-    weights: str | Path,
+    weights: str | Path = DEFAULT_WEIGHTS,
     *,
     journal: str | Path | None = None,
     fsync: Fsync = "always",
     ink: Ink = "auto",
 ) -> Agent:
     """An agent that knows nothing yet, with trained weights: shipped ones by name, a run folder, or a file.
+
+    Without a name it is a Wayfarer that was trained on handwritten characters.
 
     `journal`: a path where the agent is saved at once and keeps a journal, so that a crash loses nothing; if
     an agent with these weights is there already, it is opened and goes on. `fsync`: see `Agent.open`.

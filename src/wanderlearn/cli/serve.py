@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from wanderlearn.serve.auto import Calibrated
     from wanderlearn.serve.listing import Order
 
-__all__ = ["WEIGHTS", "Command"]
-
-WEIGHTS = "wayfarer-omniglot"
+__all__ = ["Command"]
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,10 @@ class Command:
         from wanderlearn.serve.home import NAME, Home
         from wanderlearn.serve.listing import Listing
         from wanderlearn.serve.session import Session
+        from wanderlearn.shipped import DEFAULT_WEIGHTS
 
         home = Home(self.state or (self.folder or Path()) / NAME, self.folder)
-        weights = home.weights(self.weights, WEIGHTS, self.relearn)
+        weights = home.weights(self.weights, DEFAULT_WEIGHTS, self.relearn)
         listener = listen_on(self.host, self.port)
         home.store.try_again()
 

@@ -72,10 +72,10 @@ def shared(
 
 
 def lengthened(
-    length: Float[Tensor, "*#B"],
-    across: Float[Tensor, "*#B"],
-    credited: Float[Tensor, "*#B"],
-    squares: Float[Tensor, "*#B"],
+    length: Float[Tensor, "..."],
+    across: Float[Tensor, "..."],
+    credited: Float[Tensor, "..."],
+    squares: Float[Tensor, "..."],
 ) -> Float[Tensor, "..."]:
     """|P| from |V|, V . A, and the sums of what is credited and of its squares."""
     square = length.square() + 2 * across.clamp(min=0) + ALIKE * credited.square() + (1 - ALIKE) * squares
@@ -95,39 +95,43 @@ def prototypes_along(
     `last` is when each class was told before t (or -1), and `count` how often. Slots are best numbered by
     when they are first told: what is done in pieces looks at all up to the last that is open.
     """
-    B, V, T, D = keys.shape
+    (B, V, T, D), time = keys.shape, torch.arange(keys.shape[2], device=keys.device)
     labelled = given != UNLABELED  # [B, T]
-    same = (given[:, :, None] == given[:, None, :]) & labelled[:, :, None]  # [B, T, T]
-    versions = same.tril().to(keys)[:, None] @ keys  # [B, V, T, D]
-    alike = keys @ unit_length(versions).mT  # [B, V, T, T] of meeting and version
+    # The labelled meetings of each sequence, in order; where it has fewer than others, any follow. So below.
+    S = max(1, int(labelled.sum(1).max()))
+    named = (~labelled).long().argsort(dim=1, stable=True)[:, :S]  # [B, S]
+    same = (given.gather(1, named)[..., None] == given[:, None]) & labelled[:, None]  # [B, S, T]
+    versions = (same & (time <= named[..., None])).to(keys)[:, None] @ keys  # [B, V, S, D]
+    alike = keys @ unit_length(versions).mT  # [B, V, T, S] of meeting and version
     opened = last >= 0  # [B, T, K]
-    current = last.clamp(min=0)[:, None].expand(-1, V, -1, -1)  # [B, V, T, K] the version in force
-    cosine = alike.gather(3, current) * opened[:, None]  # [B, V, T, K]
+    order = (labelled.cumsum(1) - 1).clamp(min=0)  # [B, T]
+    current = order.gather(1, last.clamp(min=0).flatten(1)).view(last.shape)  # [B, T, K] the version in force
+    of_views = current[:, None].expand(-1, V, -1, -1)  # [B, V, T, K]
+    cosine = alike.gather(3, of_views) * opened[:, None]  # [B, V, T, K]
     if credit is None or bool(labelled.all()):
         return cosine, count
-    # The unlabelled meetings of each sequence come first; where it has fewer than others, any follow.
     U = int((~labelled).sum(1).max())
-    when = labelled.long().argsort(dim=1, stable=True)[:, :U]  # [B, U]
-    apart = torch.arange(T, device=when.device)[:, None] - when[:, None]  # [B, T, U]
+    when = labelled.long().argsort(dim=1, stable=True)[:, :U]  # [B, U] the unlabelled meetings
+    apart = time[:, None] - when[:, None]  # [B, T, U]
     free = ~labelled.gather(1, when)[:, None] & (apart > 0) & (apart <= window)  # [B, T, U]
     rows = when[:, None, :, None]  # [B, 1, U, 1]
     met = keys.gather(2, rows.expand(-1, V, -1, D))  # [B, V, U, D]
-    like = alike.gather(2, rows.expand(-1, V, -1, T)).mT  # [B, V, T, U] of version and unlabelled meeting
-    length: Tensor = torch.linalg.vector_norm(versions, dim=-1)  # [B, V, T]
+    like = alike.gather(2, rows.expand(-1, V, -1, S)).mT  # [B, V, S, U] of version and unlabelled meeting
+    length: Tensor = torch.linalg.vector_norm(versions, dim=-1)  # [B, V, S]
     # E, but for a factor, and R with what undoes it.
-    likely = (credit.sharpness * like.mean(1) - credit.highest).exp()  # [B, T, U]
-    most, every = _in_force(likely, last, free)  # [B, T, U] each
+    likely = (credit.sharpness * like.mean(1) - credit.highest).exp()  # [B, S, U]
+    most, every = _in_force(likely, torch.where(opened, current, S), free)  # [B, T, U] each
     known = credit.known(most.clamp(min=LEAST).log() + credit.highest) * free  # [B, T, U]
     share = known / every.clamp(min=LEAST)  # [B, T, U]
     # What that comes to for all versions at once, of which those in force are taken.
-    crossed = likely[:, None] * like * length[..., None]  # [B, V, T, U]
-    pooled = share @ torch.cat([likely, *crossed.unbind(1)], 1).mT  # [B, T, (1 + V) T]
-    beside = (share[:, None] * (keys @ met.mT)).flatten(1, 2) @ likely.mT  # [B, V T, T]
-    squares = share.square() @ likely.square().mT  # [B, T, T]
-    parts = [pooled.view(B, T, 1 + V, T).transpose(1, 2), squares[:, None], beside.view(B, V, T, T)]
-    added = torch.cat(parts, 1).gather(3, current[:, :1].expand(-1, 2 + 2 * V, -1, -1))  # [B, 2 + 2V, T, K]
+    crossed = likely[:, None] * like * length[..., None]  # [B, V, S, U]
+    pooled = share @ torch.cat([likely, *crossed.unbind(1)], 1).mT  # [B, T, (1 + V) S]
+    beside = (share[:, None] * (keys @ met.mT)).flatten(1, 2) @ likely.mT  # [B, V T, S]
+    squares = share.square() @ likely.square().mT  # [B, T, S]
+    parts = [pooled.view(B, T, 1 + V, S).transpose(1, 2), squares[:, None], beside.view(B, V, T, S)]
+    added = torch.cat(parts, 1).gather(3, current[:, None].expand(-1, 2 + 2 * V, -1, -1))
     credited, across, square, dot = added[:, :1], added[:, 1 : 1 + V], added[:, [1 + V]], added[:, 2 + V :]
-    own = length[:, :, None].expand(-1, -1, T, -1).gather(3, current)  # [B, V, T, K] |V_s|
+    own = length[:, :, None].expand(-1, -1, T, -1).gather(3, of_views)  # [B, V, T, K] |V_s|
     whole = lengthened(own, across, credited, square)  # [B, V, T, K]
     return (cosine * own + dot) / whole * opened[:, None], count + credited[:, 0] * opened
 
@@ -139,22 +143,21 @@ def order_of_naming(given: Int[Tensor, "B T"], slots: int) -> Int[Tensor, " K"]:
 
 
 def _in_force(
-    likely: Float[Tensor, "B T U"], last: Int[Tensor, "B T K"], free: Bool[Tensor, "B T U"]
+    likely: Float[Tensor, "B S U"], current: Int[Tensor, "B T K"], free: Bool[Tensor, "B T U"]
 ) -> tuple[Float[Tensor, "B T U"], Float[Tensor, "B T U"]]:
-    """The largest of the versions in force at every t, and their sum; `last` is that of each class, or -1.
+    """The largest of the versions in force at every t, and their sum; `current` is that of each class, or S.
 
     0 where there is none, or where nothing is `free`.
     """
-    B, T, U = likely.shape
-    opened, row = last >= 0, torch.arange(B, device=last.device)[:, None, None] * T
-    force = likely.new_zeros(B, T, T + 1).scatter_(2, torch.where(opened, last, T), 1)[..., :T]  # [B, T, T]
-    pieces = []
+    (B, S, U), T = likely.shape, current.shape[1]
+    force = likely.new_zeros(B, T, S + 1).scatter_(2, current, 1)[..., :S]  # [B, T, S]
+    pieces, row = [], torch.arange(B, device=likely.device)[:, None, None] * (S + 1)
     for start in range(0, T, CHUNK):
         now = slice(start, start + CHUNK)
-        classes, some = opened[:, now].any(0).any(0).nonzero(), free[:, now].any(0).any(0).nonzero()  # [n, 1]
-        k, u = (int(each.max()) + 1 if len(each) else 0 for each in (classes, some))
-        of_version = F.pad(likely[..., :u].reshape(B * T, u), (0, 0, 0, 1))  # [B T + 1, u]
-        rows = torch.where(opened[:, now, :k], last[:, now, :k] + row, B * T)  # [B, Q, k]
+        some = (current[:, now] < S).any(0).any(0).nonzero(), free[:, now].any(0).any(0).nonzero()  # [n, 1]
+        k, u = (int(each.max()) + 1 if len(each) else 0 for each in some)
+        of_version = F.pad(likely[..., :u], (0, 0, 0, 1)).flatten(0, 1)  # [B (S + 1), u]
+        rows = current[:, now, :k] + row  # [B, Q, k]
         if not (k and u):
             pieces.append(likely.new_zeros(B, rows.shape[1], U))
             continue

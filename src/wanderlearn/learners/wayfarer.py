@@ -35,6 +35,8 @@ class was named counts for it once it is. By the mean of its cosines to the labe
     credit[u, k] = softmax_k(z_u[k]) sigmoid(g max_k z_u[k] + e)
     prototype[k] = sum_{s in k} x_s + sum_u credit[u, k] x_u,     count[k] = |k| + sum_u credit[u, k]
 
+(how the length of a prototype is reckoned: `late_credit.py`.)
+
 Prototypes, counts and ages are of all that was ever told, and so is where a class is guessed to live.
 Nearest examples, company and late credit need the meetings themselves: those are of the last `window`
 meetings only. A class with no example among them has its prototype for its nearest example, and is not said
