@@ -20,7 +20,7 @@ from wanderlearn.configs import from_json, to_json
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.company import Company
 from wanderlearn.learners.doubt import SURELY
-from wanderlearn.learners.late_credit import CHUNK, MASKED
+from wanderlearn.learners.late_credit import CHUNK, MASKED, lengthened
 from wanderlearn.learners.unnamed import best_before
 from wanderlearn.learners.wayfarer import NOTHING, SWITCHES, Wayfarer, WayfarerConfig
 from wanderlearn.worlds.sequence import UNLABELED
@@ -306,6 +306,24 @@ def test_half_is_credited_where_the_settings_say(start: float) -> None:
     assert half == pytest.approx(0.5, abs=1e-5)
     assert less < 0.05
     assert more > 0.95
+
+
+@settings(deadline=None)
+@over(seed=st.integers(0, 10**6), credited=st.lists(st.floats(0, 1), max_size=8))
+def test_what_is_credited_never_shortens_a_prototype(seed: int, credited: list[float]) -> None:
+    """Whatever is credited, cosines stay bounded; meetings alike as one class are reckoned exactly."""
+    share = torch.tensor(credited, dtype=torch.float64)  # [U]
+    torch.manual_seed(seed)
+    told, met = F.normalize(torch.randn(1, 8), dim=-1)[0].double(), F.normalize(torch.randn(len(share), 8))
+    added = share @ met.double()
+    sums = share.sum(), share.square().sum()
+    length = lengthened(told.norm(), told @ added, *sums)
+    assert length >= told.norm() * (1 - 1e-6)
+    basis = torch.eye(len(share) + 1, dtype=torch.float64)  # directions with a cosine of 1/2 to each other
+    alike = (basis[:-1] + basis[-1]) / 2**0.5
+    assert lengthened(torch.zeros(()), torch.zeros(()), *sums) == pytest.approx(
+        float((share @ alike).norm()), abs=2e-5
+    )
 
 
 @pytest.mark.parametrize("start", [-1.5, 2.0, float("nan")])
