@@ -130,7 +130,8 @@ def prototypes_along(
     squares = share.square() @ likely.square().mT  # [B, T, S]
     parts = [pooled.view(B, T, 1 + V, S).transpose(1, 2), squares[:, None], beside.view(B, V, T, S)]
     added = torch.cat(parts, 1).gather(3, current[:, None].expand(-1, 2 + 2 * V, -1, -1))
-    credited, across, square, dot = added[:, :1], added[:, 1 : 1 + V], added[:, [1 + V]], added[:, 2 + V :]
+    credited, across = added[:, :1], added[:, 1 : 1 + V]
+    square, dot = added[:, 1 + V : 2 + V], added[:, 2 + V :]
     own = length[:, :, None].expand(-1, -1, T, -1).gather(3, of_views)  # [B, V, T, K] |V_s|
     whole = lengthened(own, across, credited, square)  # [B, V, T, K]
     return (cosine * own + dot) / whole * opened[:, None], count + credited[:, 0] * opened
