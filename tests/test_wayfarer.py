@@ -20,7 +20,7 @@ from wanderlearn.configs import from_json, to_json
 from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.company import Company
 from wanderlearn.learners.doubt import SURELY
-from wanderlearn.learners.late_credit import CHUNK, MASKED, lengthened
+from wanderlearn.learners.late_credit import CHUNK, MASKED, Credit, lengthened, shared
 from wanderlearn.learners.unnamed import best_before
 from wanderlearn.learners.wayfarer import NOTHING, SWITCHES, Wayfarer, WayfarerConfig
 from wanderlearn.worlds.sequence import UNLABELED
@@ -287,14 +287,15 @@ def test_credit_goes_to_the_likeliest_class_and_never_exceeds_one_meeting() -> N
     likeness = 15 * cosines
     likeness[0, 0, 2] = MASKED  # of the third class nobody has been told yet
     free = torch.tensor([[[True, True, True]]])
-    share = learner.share(likeness, free)[0, 0]  # [K, U]
+    credit = Credit(*learner.credit.detach())
+    share = shared(likeness, free, credit)[0, 0]  # [K, U]
     assert share[0, 0] > 0.99
     assert share[1, 1] > share[0, 1] > 0
     assert share[2].tolist() == [0, 0, 0]
     assert (share.sum(0) <= 1).all()
     assert share[:, 2].sum() < 1e-3  # like nothing known: credited to nobody
-    assert learner.share(likeness, ~free).abs().max() == 0
-    assert learner.share(torch.full_like(likeness, MASKED), free).abs().max() == 0
+    assert shared(likeness, ~free, credit).abs().max() == 0
+    assert shared(torch.full_like(likeness, MASKED), free, credit).abs().max() == 0
 
 
 @pytest.mark.parametrize("start", [0.0, 1 / 3, 0.7])
@@ -302,10 +303,25 @@ def test_half_is_credited_where_the_settings_say(start: float) -> None:
     learner = Wayfarer(replace(SMALL, credited_from=start)).requires_grad_(False)
     cosines = torch.tensor([[start - 0.2, start, start + 0.2]])[None, None]  # [1, 1, K, U], one class
     free = torch.ones(1, 1, 3, dtype=torch.bool)
-    less, half, more = learner.share(learner.credit[0] * cosines, free).flatten().tolist()
+    credit = Credit(*learner.credit)
+    less, half, more = shared(credit.sharpness * cosines, free, credit).flatten().tolist()
     assert half == pytest.approx(0.5, abs=1e-5)
     assert less < 0.05
     assert more > 0.95
+
+
+@pytest.mark.parametrize("sharpness", [0.0, 5.0, 40.0, 80.0, -20.0])
+def test_credit_as_sharp_as_can_be_agrees_with_steps(sharpness: float) -> None:
+    """The exponentials of whole sequences then are as small as numbers get."""
+    learner = made(SMALL)
+    features, given = few_classes(3, 0.4)
+    features.requires_grad_()
+    learner.credit.data[0] = sharpness
+    found = learner(features, given, 6)
+    assert_close(found, stepped(learner, features, given, 6)[0])
+    if sharpness <= 40:
+        (gradient,) = torch.autograd.grad(found.novelty[:, 5:].sum(), features)
+        assert gradient.isfinite().all()
 
 
 @settings(deadline=None)

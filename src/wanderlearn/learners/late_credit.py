@@ -23,6 +23,7 @@ divided by the sum of E[s,u] over the versions in force at t, credit[u,s] = R[t,
 
 are products of matrices. Only the largest z in force, meetings x classes x unlabelled meetings, has to be
 looked for: some meetings at a time, each with only the classes opened and the meetings met until then.
+Single precision holds E for b up to about 80, and gradients through R for b up to about 40; b stays near 15.
 """
 
 from typing import Final, NamedTuple
@@ -37,7 +38,16 @@ from wanderlearn.learners.prototypes import unit_length
 from wanderlearn.learners.self_writing import LENGTH_EPS
 from wanderlearn.worlds.sequence import UNLABELED
 
-__all__ = ["ALIKE", "MASKED", "Credit", "lengthened", "order_of_naming", "prototypes_along", "shared"]
+__all__ = [
+    "ALIKE",
+    "MASKED",
+    "Credit",
+    "lengthened",
+    "order_of_naming",
+    "prototypes_along",
+    "prototypes_now",
+    "shared",
+]
 
 CHUNK: Final = 25  # meetings at a time
 MASKED: Final = -1e4  # below every real likeness; softmax turns it into exactly 0
@@ -80,6 +90,29 @@ def lengthened(
     """|P| from |V|, V . A, and the sums of what is credited and of its squares."""
     square = length.square() + 2 * across.clamp(min=0) + ALIKE * credited.square() + (1 - ALIKE) * squares
     return square.clamp(min=LENGTH_EPS**2).sqrt()
+
+
+def prototypes_now(
+    sums: Float[Tensor, "B V K D"],
+    opened: Bool[Tensor, "B K"],
+    keys: Float[Tensor, "B V N D"],
+    unlabelled: Bool[Tensor, "B N"],
+    credit: Credit | None,
+) -> tuple[Float[Tensor, "B V K D"], Float[Tensor, "B K"]]:
+    """The prototypes divided by their lengths, and how much is credited to each class.
+
+    `sums` are of what was told, `keys` of the meetings remembered.
+    """
+    prototypes = unit_length(sums)  # [B, V, K, D]
+    if credit is None:
+        return prototypes, sums.new_zeros(opened.shape)
+    likeness = credit.sharpness * (prototypes @ keys.mT).mean(1)  # [B, K, N]
+    likeness = likeness.masked_fill(~opened[..., None], MASKED)  # [B, K, N]
+    weight = shared(likeness[:, None], unlabelled[:, None], credit)  # [B, 1, K, N]
+    added, credited = weight @ keys, weight.sum(-1)  # [B, V, K, D], [B, 1, K]
+    length: Tensor = torch.linalg.vector_norm(sums, dim=-1)  # [B, V, K]
+    whole = lengthened(length, (sums * added).sum(-1), credited, weight.square().sum(-1))  # [B, V, K]
+    return (sums + added) / whole[..., None], credited[:, 0]
 
 
 def prototypes_along(
@@ -127,7 +160,8 @@ def prototypes_along(
     crossed = likely[:, None] * like * length[..., None]  # [B, V, S, U]
     pooled = share @ torch.cat([likely, *crossed.unbind(1)], 1).mT  # [B, T, (1 + V) S]
     beside = (share[:, None] * (keys @ met.mT)).flatten(1, 2) @ likely.mT  # [B, V T, S]
-    squares = share.square() @ likely.square().mT  # [B, T, S]
+    # Where every likeness is low E is tiny and R huge: single precision could not hold their squares.
+    squares = (share.double().square() @ likely.double().square().mT).to(keys)  # [B, T, S]
     parts = [pooled.view(B, T, 1 + V, S).transpose(1, 2), squares[:, None], beside.view(B, V, T, S)]
     added = torch.cat(parts, 1).gather(3, current[:, None].expand(-1, 2 + 2 * V, -1, -1))
     credited, across = added[:, :1], added[:, 1 : 1 + V]

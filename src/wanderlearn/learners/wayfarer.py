@@ -60,10 +60,9 @@ from wanderlearn.learners.guesses import UNLIKELY, Guesses, Heard, crowd, guesse
 from wanderlearn.learners.late_credit import (
     MASKED,
     Credit,
-    lengthened,
     order_of_naming,
     prototypes_along,
-    shared,
+    prototypes_now,
 )
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.learners.prototypes import unit_length
@@ -258,20 +257,8 @@ class Wayfarer(nn.Module):
         output, context = self.lstm.step(state.context, self.sight(feature))  # [B, n]
         met = self.meeting(feature[:, None], output[:, None])
         opened = classes.told > 0  # [B, K]
-        sums, credited = classes.sums, classes.told[:, None]  # [B, V, K, D], [B, 1, K]
-        prototypes = unit_length(sums)  # [B, V, K, D]
-        if self.config.late_credit:
-            likeness = self.credit[0] * (prototypes @ window.keys.mT).mean(1)  # [B, K, N]
-            likeness = likeness.masked_fill(~opened[..., None], MASKED)[:, None]  # [B, 1, K, N]
-            credit = self.share(likeness, (window.label == UNLABELED)[:, None])  # [B, 1, K, N]
-            added, credited = credit @ window.keys, credited + credit.sum(-1)  # [B, V, K, D], [B, 1, K]
-            length = lengthened(
-                torch.linalg.vector_norm(sums, dim=-1),
-                (sums * added).sum(-1),
-                credit.sum(-1),
-                credit.square().sum(-1),
-            )  # [B, V, K]
-            prototypes = (sums + added) / length[..., None]  # [B, V, K, D]
+        unlabelled = window.label == UNLABELED  # [B, N]
+        prototypes, credited = prototypes_now(classes.sums, opened, window.keys, unlabelled, self.sharing())
         seen = (window.label != NOTHING)[:, None]  # [B, 1, N]
         age = (time[:, None] - classes.last).clamp(max=self.config.window)  # [B, K]
         alike = met.keys @ window.keys.mT  # [B, V, 1, N]
@@ -285,7 +272,7 @@ class Wayfarer(nn.Module):
             cosine := met.keys @ prototypes.mT,  # [B, V, 1, K]
             self.nearest(alike, seen, window.label, cosine),
             age[:, None].to(feature.dtype).log1p() * opened[:, None],
-            credited.log1p(),
+            (classes.told + credited)[:, None].log1p(),
             company,
             *self.of_window(heard, (time[:, None] - classes.last)[:, None]),
             classes.told[:, None],
@@ -328,9 +315,8 @@ class Wayfarer(nn.Module):
         last = torch.where(told > 0, time[:, None], -1).cummax(1).values  # [B, T, K]
         last = F.pad(last[:, :-1], (0, 0, 1, 0), value=-1)  # [B, T, K] when it was told before t, or -1
         guests = (told.cumsum(1) - told).to(features.dtype)  # [B, T, K]
-        credit = Credit(*self.credit.unbind()) if self.config.late_credit else None
         cosine, count = prototypes_along(  # [B, V, T, K], [B, T, K]
-            met.keys, given, last, guests, credit, self.config.window
+            met.keys, given, last, guests, self.sharing(), self.config.window
         )
         apart = time[:, None] - time  # [T, T]
         seen = ((apart > 0) & (apart <= self.config.window)).expand(len(given), -1, -1)  # [B, T, T]
@@ -401,11 +387,9 @@ class Wayfarer(nn.Module):
             return now.new_zeros(*now.shape[:2], 0)
         return cast(Tensor, self.unnamed(now, alike, seen, label, self.config.window))
 
-    def share(
-        self, likeness: Float[Tensor, "B Q K U"], free: Bool[Tensor, "B Q U"]
-    ) -> Float[Tensor, "B Q K U"]:
-        """To which classes unlabelled meetings (`free`) are credited, by z; MASKED where a slot is empty."""
-        return shared(likeness, free, Credit(*self.credit.unbind()))
+    def sharing(self) -> Credit | None:
+        """How what has no name is shared out among the classes, if it is."""
+        return Credit(*self.credit.unbind()) if self.config.late_credit else None
 
     # What to say of that -------------------------------------------------------------------------------
 

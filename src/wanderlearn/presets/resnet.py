@@ -31,7 +31,7 @@ def _preset(method: Method, semi: bool) -> Preset:
         name=f"{method}-omniglot-resnet{'-semi' if semi else ''}",
         model=for_cosines(ENCODER, PLAIN[method], semi=semi, temperature=OMNIGLOT_TEMPERATURE),
         pretrain=OMNIGLOT_TEACHER,
-        # A picture costs twice as much. After so many steps validation gained hardly anything.
+        # A picture costs twice as much. All together validation gains hardly anything.
         train=replace(base.train, batch_size=4, steps=min(base.train.steps or 0, 200)),
         features=base.features and replace(base.features, steps=min(base.features.steps or 0, 1200)),
     )
