@@ -25,9 +25,10 @@ from wanderlearn.learners.resnet12 import ResNet12, ResNet12Config
 from wanderlearn.presets import IMAGENET_PRESETS
 from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import markdown, read_method_table
+from wanderlearn.report.pairs import pairs_markdown, pairs_of, result_of
 from wanderlearn.report.parts import parts_markdown
 from wanderlearn.results import fill, markdown_table
-from wanderlearn.table_rows import pages, pretrained, tested, trained
+from wanderlearn.table_rows import compared, pages, pretrained, tested, trained
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "imagenet.md"
@@ -35,7 +36,7 @@ ALL = [name for name in IMAGENET_PRESETS if "-small" in name]
 ROWS = [
     f"{learner}-imagenet-small{end}" for end in ("", "-semi") for learner in ("protonet", "cpm", "wayfarer")
 ]
-ENCODER = "encoder-imagenet-small"
+SMALL, ENCODER = "imagenet-small", "encoder-imagenet-small"
 
 
 def main() -> None:
@@ -59,6 +60,8 @@ def main() -> None:
     extra += ["--train.seed", str(words.seed)] * bool(words.seed)
     for name in [] if words.tables else words.rows or ROWS:
         row(name, words, extra)
+    for one, other in [] if words.tables else pairs_of(SMALL):
+        compared(words.runs / one, words.runs / other, words.results / result_of(one, other))
     if words.results == RESULTS:
         tables(words.results)
         pages(ROOT)
@@ -101,6 +104,7 @@ def tables(results: Path = RESULTS, page: Path = PAGE) -> None:
     """Fill docs/imagenet.md in."""
     fill(page, "resnet12", encoders())
     fill(page, "imagenet-table", markdown(read_method_table(results, "imagenet")))
+    fill(page, "imagenet-pairs", pairs_markdown(results, SMALL))
     forgetting = read_forgetting_table(results, "imagenet")
     fill(page, "imagenet-forgetting", parts_markdown(forgetting.parts(), forgetting.warnings))
 

@@ -96,7 +96,7 @@ def _document(results: Path) -> str:
         "By how much one learner's AP is above another's, by a paired bootstrap over the test sequences. "
         "The last columns are of what was told once or three times and last met 51 to 100 meetings ago: how "
         "many percent more of it is named.",
-        pairs_markdown(results, _ap_by_preset(found), "omniglot", "omniglot-resnet"),
+        pairs_markdown(results, "omniglot", "omniglot-resnet"),
         _context(omniglot),
         "## What the recipe is worth",
         "The authors' own way, sequences from the first step on with nothing pretrained, for as long as "
@@ -124,10 +124,6 @@ def _document(results: Path) -> str:
         MEANING,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _ap_by_preset(found: Mapping[str, Any]) -> dict[str, float]:
-    return {path.removesuffix(".json"): one["metrics"]["ap"] for path, one in found.items()}
 
 
 def _count(table: MethodTable) -> str:

@@ -31,7 +31,7 @@ from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import markdown, read_method_table
 from wanderlearn.report.pairs import pairs_markdown, pairs_of, result_of
 from wanderlearn.report.parts import parts_markdown
-from wanderlearn.results import commit, fill, load_results, markdown_table, read_result, write_result
+from wanderlearn.results import commit, fill, markdown_table, read_result, write_result
 from wanderlearn.rooms.stats import READINGS, rooms_statistics
 from wanderlearn.table_rows import compared, pages, pretrained, tested, trained, wander
 
@@ -118,9 +118,7 @@ def tables(results: Path = RESULTS, page: Path = PAGE) -> None:
     there = (results / STATISTICS).exists()
     fill(page, "rooms-recorded", recorded(results) if there else "Nothing yet.")
     fill(page, "rooms-table", markdown(read_method_table(results, "rooms")))
-    found = load_results(results, "evaluation")
-    ap = {file.removesuffix(".json"): one["metrics"]["ap"] for file, one in found.items()}
-    fill(page, "rooms-pairs", pairs_markdown(results, ap, SMALL))
+    fill(page, "rooms-pairs", pairs_markdown(results, SMALL))
     forgetting = read_forgetting_table(results, "rooms")
     fill(page, "rooms-forgetting", parts_markdown(forgetting.parts(), forgetting.warnings))
 

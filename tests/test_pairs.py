@@ -18,10 +18,17 @@ def kept(folder: Path, first: float, second: float) -> None:
     write_json(folder / result_of(*PAIR), about | found)
 
 
+def evaluated(folder: Path, ap: dict[str, float]) -> None:
+    for name, value in ap.items():
+        about = {"format": 1, "kind": "evaluation"}
+        write_json(folder / f"{name}.json", about | {"metrics": {"ap": value}})
+
+
 def test_a_comparison_is_shown_with_its_interval(tmp_path: Path) -> None:
     one, other = PAIR
     kept(tmp_path, 93.5, 91.0)
-    shown = pairs_markdown(tmp_path, {one: 93.5, other: 91.0}, "omniglot")
+    evaluated(tmp_path, {one: 93.5, other: 91.0})
+    shown = pairs_markdown(tmp_path, "omniglot")
     assert f"`{one}`" in shown
     assert f"`{other}`" in shown
     assert "+2.50 (+2.25 to +2.75)" in shown
@@ -34,17 +41,18 @@ def test_a_comparison_is_shown_with_its_interval(tmp_path: Path) -> None:
 def test_every_kind_of_row_has_its_own_pairs(tmp_path: Path) -> None:
     one, other = PAIR
     kept(tmp_path, 93.5, 91.0)
-    ap = {one: 93.5, other: 91.0}
+    evaluated(tmp_path, {one: 93.5, other: 91.0})
     assert pairs_of("rooms-small")[-1] == ("wayfarer-rooms-small-semi", "cpm-rooms-small-semi")
-    assert "+2.50" in pairs_markdown(tmp_path, ap, "rooms-small", "omniglot")
-    assert pairs_markdown(tmp_path, ap, "rooms-small") == "None has been compared yet."
+    assert "+2.50" in pairs_markdown(tmp_path, "rooms-small", "omniglot")
+    assert pairs_markdown(tmp_path, "rooms-small") == "None has been compared yet."
 
 
 def test_a_comparison_of_rows_that_have_changed_since_is_not_shown(tmp_path: Path) -> None:
     one, other = PAIR
     kept(tmp_path, 93.5, 91.0)
-    for ap in ({one: 93.6, other: 91.0}, {one: 93.5, other: 90.0}, {one: 93.5}, {}):
-        assert "+2.50" not in pairs_markdown(tmp_path, ap, "omniglot")
+    for ap in ({}, {one: 93.5}, {one: 93.6, other: 91.0}, {one: 93.5, other: 90.0}):
+        evaluated(tmp_path, ap)
+        assert "+2.50" not in pairs_markdown(tmp_path, "omniglot")
 
 
 def test_without_answers_what_was_kept_is_what_there_is(tmp_path: Path) -> None:

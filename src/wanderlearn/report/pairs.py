@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wanderlearn.answers import LONG_AGO
-from wanderlearn.results import markdown_table, read_result
+from wanderlearn.results import load_results, markdown_table, read_result
 
 __all__ = ["in_words", "pairs_markdown", "pairs_of", "result_of"]
 
@@ -13,7 +13,7 @@ CLOSE: Final = 1e-6
 
 
 def pairs_of(rows: str) -> list[tuple[str, str]]:
-    """The pairs among rows of one kind: omniglot, omniglot-resnet (a stronger encoder), rooms-small."""
+    """The pairs among rows of one kind: omniglot, omniglot-resnet (a stronger encoder), rooms-small, ..."""
     ends = (f"{rows}{few}" for few in ("", "-semi"))
     return [(f"{one}-{end}", f"{other}-{end}") for end in ends for one, other in LEARNERS]
 
@@ -31,19 +31,21 @@ def in_words(found: dict[str, Any], digits: int = 2) -> str:
     return f"{difference} ({low} to {high})"
 
 
-def pairs_markdown(results: Path, ap: dict[str, float], *kinds: str) -> str:
-    """A table of the comparisons that there are, of the rows as they are now; `ap` is theirs, by preset."""
+def pairs_markdown(results: Path, *kinds: str) -> str:
+    """A table of the comparisons that there are, of the rows as they are now."""
+    found = load_results(results, "evaluation")
+    ap = {path.removesuffix(".json"): one["metrics"]["ap"] for path, one in found.items()}
     rows: list[list[object]] = []
     for one, other in (pair for kind in kinds for pair in pairs_of(kind)):
         path = results / result_of(one, other)
         if not path.exists():
             continue
-        found = read_result(path, "comparison")
-        sides = ((found["first"], ap.get(one)), (found["second"], ap.get(other)))
+        compared = read_result(path, "comparison")
+        sides = ((compared["first"], ap.get(one)), (compared["second"], ap.get(other)))
         if all(now is not None and abs(then - now) < CLOSE for then, now in sides):
-            beside = {each["metric"]: in_words(each, 1) for each in found.get("long_ago", [])}
+            beside = {each["metric"]: in_words(each, 1) for each in compared.get("long_ago", [])}
             rows.append(
-                [f"`{one}`", f"`{other}`", in_words(found), *(beside.get(m) or None for m in LONG_AGO)]
+                [f"`{one}`", f"`{other}`", in_words(compared), *(beside.get(m) or None for m in LONG_AGO)]
             )
     if not rows:
         return "None has been compared yet."
