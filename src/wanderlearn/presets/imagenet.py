@@ -61,19 +61,23 @@ def _as_the_authors(method: Method, semi: bool) -> Preset:
 
 
 def _small(method: Method, semi: bool) -> Preset:
-    """Minutes instead of hours, and the same for every method, so that they can be compared."""
+    """Minutes instead of hours, and the same for every method, so that they can be compared.
+
+    The encoder knows the training classes far better than any new one. On its features Wayfarer soon learns
+    to trust them, so it has few steps of those, and the time for sequences.
+    """
     encoder = ResNet12Config(
         image_size=SMALL_SIZE, channels=SMALL_CHANNELS, last_relu=False, batch_norm_momentum=0.02
     )
     plain = CPMConfig(unit_features=True) if method == "cpm" else PLAIN[method]
-    few_numbers = method in FEW_NUMBERS
+    few_numbers, wayfarer = method in FEW_NUMBERS, method == "wayfarer"
     return Preset(
         name=f"{method}-imagenet-small{'-semi' if semi else ''}",
         world="",
         roaming=RoamingConfig(semi=semi, crop="picture", crop_padding=CROP, occlusion=0.0),
         model=for_cosines(encoder, plain, semi=semi),
         train=TrainConfig(
-            minutes=5.0,
+            minutes=9.0 if wayfarer else 5.0,
             batch_size=4,
             lr=1e-4,
             schedule="cosine",
@@ -85,7 +89,13 @@ def _small(method: Method, semi: bool) -> Preset:
         pretrain=PretrainConfig(minutes=30.0, batch_size=128, flip=True, warmup=100),
         features=None
         if method in BY_GRADIENT
-        else FeaturesConfig(minutes=5.0, copies=2, batch_size=8, lr=1e-2 if few_numbers else 2e-3),
+        else FeaturesConfig(
+            steps=150 if wayfarer else None,
+            minutes=5.0,
+            copies=2,
+            batch_size=8,
+            lr=1e-2 if few_numbers else 2e-3,
+        ),
     )
 
 
