@@ -13,8 +13,9 @@ What it runs, for a row:
     wander evaluate runs/ROW --sequences 2000 --json results/ROW.json --answers runs/ROW/answers.npz
 
 An interrupted run goes on where it was, and a row whose result is there is not done again: delete it to start
-over. Words after -- go to every `wander train`. By the presets the encoder takes half an hour and a row ten
-minutes beyond it, at whatever number of threads: every learner has had 40. Testing a row takes minutes, too.
+over. Words after -- go to every `wander train`. By the presets the encoder sees every picture as often as it
+says there, which is minutes of one core, and a row takes six minutes beyond it, whatever the learner and at
+whatever number of threads. Testing a row takes a minute or two.
 """
 
 import argparse
