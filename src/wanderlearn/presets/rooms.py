@@ -97,7 +97,7 @@ def _small(method: Method, semi: bool) -> Preset:
         model = replace(model, encoder=replace(encoder, length=CPM_LENGTH))
     steps, minutes = None, 10.0
     if isinstance(model.learner, WayfarerConfig):
-        learner = replace(model.learner, guesses=0, credited_from=0.7)
+        learner = replace(model.learner, guesses=0, credited_from=0.95)
         model, steps, minutes = replace(model, learner=learner), 150, 12.0
     few_numbers = method in FEW_NUMBERS
     return Preset(
