@@ -13,11 +13,15 @@ from torch import Tensor
 
 from tests.slow_guesses import CONCENTRATION, DISCOUNT, ENVIRONMENTS, STAY, SlowGuesses
 from wanderlearn.agent.guesses import LiveGuesses
-from wanderlearn.learners.guesses import Heard, crowd, guessed, hear, no_guesses, tell, thinned
+from wanderlearn.learners.guesses import Heard, begin_guessing, crowd, hear, no_guesses, tell, thinned
 from wanderlearn.worlds.sequence import UNLABELED
 
 CLASSES, MANY = 7, 512
 labels = st.lists(st.integers(-1, CLASSES - 1), min_size=1, max_size=25)
+
+
+def guessed(given: Tensor, slots: int, most: int) -> Heard:
+    return begin_guessing(given, slots, most)()
 
 
 def stepped(given: Tensor, slots: int, most: int) -> Heard:

@@ -27,6 +27,7 @@ Nothing is learned here and nothing is drawn: the same names in the same order g
 hear names alone, so what was not told tells them nothing but that time goes by.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
@@ -48,7 +49,17 @@ from wanderlearn.learners.guessing import (
 from wanderlearn.learners.matchingnet import one_hot
 from wanderlearn.worlds.sequence import UNLABELED
 
-__all__ = ["UNLIKELY", "Guesses", "Heard", "crowd", "guessed", "hear", "no_guesses", "tell", "thinned"]
+__all__ = [
+    "UNLIKELY",
+    "Guesses",
+    "Heard",
+    "begin_guessing",
+    "crowd",
+    "hear",
+    "no_guesses",
+    "tell",
+    "thinned",
+]
 
 UNLIKELY: Final = 0.01  # what a chance, as a multiple of one in K, is at least taken to be
 
@@ -170,13 +181,23 @@ def thinned(
     return source // E, source % E, weighs * used
 
 
-def guessed(given: Int[Tensor, "B T"], slots: int, most: int) -> Heard:
-    """What is heard before every meeting of whole sequences, by so many guesses at most."""
+def begin_guessing(given: Int[Tensor, "B T"], slots: int, most: int) -> Callable[[], Heard]:
+    """What is heard before every meeting of whole sequences, by so many guesses at most.
+
+    They are made beside whatever else there is to do: what is returned waits for the end of it.
+    """
     here, chance = np.zeros((2, *given.shape, slots), np.float32)
     rows = zip(given.cpu().numpy(), here, chance, strict=True)
-    with ThreadPoolExecutor(torch.get_num_threads()) as pool:  # each sequence for itself
-        list(pool.map(lambda row: guess_along(no_guessing(slots, most), *row), rows))
-    return Heard(*(torch.from_numpy(part).to(given.device) for part in (here, chance)))
+    pool = ThreadPoolExecutor(torch.get_num_threads())  # each sequence for itself
+    lives = [pool.submit(guess_along, no_guessing(slots, most), *row) for row in rows]
+    pool.shutdown(wait=False)
+
+    def heard() -> Heard:
+        for life in lives:
+            life.result()
+        return Heard(*(torch.from_numpy(part).to(given.device) for part in (here, chance)))
+
+    return heard
 
 
 def crowd(here: Float[Tensor, "B Q K"], told: Float[Tensor, "B Q K"]) -> list[Float[Tensor, "B Q"]]:

@@ -56,7 +56,16 @@ from wanderlearn.learners.answer import CERTAINLY_NEW, UNUSED, Answers
 from wanderlearn.learners.chance import drawn
 from wanderlearn.learners.company import HOPS, Company, no_company, with_newest
 from wanderlearn.learners.doubt import with_doubt
-from wanderlearn.learners.guesses import UNLIKELY, Guesses, Heard, crowd, guessed, hear, no_guesses, tell
+from wanderlearn.learners.guesses import (
+    UNLIKELY,
+    Guesses,
+    Heard,
+    begin_guessing,
+    crowd,
+    hear,
+    no_guesses,
+    tell,
+)
 from wanderlearn.learners.late_credit import (
     MASKED,
     Credit,
@@ -301,15 +310,17 @@ class Wayfarer(nn.Module):
 
     def forward(self, features: Float[Tensor, "B T D"], given: Int[Tensor, "B T"], slots: int) -> Answers:
         """Whole sequences at once. The network sees only features, so it runs before memory is asked."""
+        order = order_of_naming(given, slots)  # [K] late credit is cheaper with the slots in this order
+        place = order.argsort()  # [K]
+        given = torch.where(given == UNLABELED, UNLABELED, place[given.clamp(min=0)])  # [B, T]
+        guesses = self.config.guesses  # of names alone, so they are made beside all that comes before memory
+        heard = begin_guessing(given, slots, guesses) if guesses else None
         sight = self.sight(features)  # [B, T, D]
         if self.training and self.config.dropout:
             hidden = drawn(sight, Tensor.uniform_) < self.config.dropout  # [B, T, D]
             sight = sight.masked_fill(hidden, 0) / (1 - self.config.dropout)
         output = self.lstm(sight)  # [B, T, n]
         met = self.meeting(features, output)
-        order = order_of_naming(given, slots)  # [K] late credit is cheaper with the slots in this order
-        place = order.argsort()  # [K]
-        given = torch.where(given == UNLABELED, UNLABELED, place[given.clamp(min=0)])  # [B, T]
         told = one_hot(given, slots)  # [B, T, K]
         time = torch.arange(given.shape[1], device=given.device)  # [T]
         last = torch.where(told > 0, time[:, None], -1).cummax(1).values  # [B, T, K]
@@ -323,14 +334,13 @@ class Wayfarer(nn.Module):
         age = (time[:, None] - last).clamp(max=self.config.window).to(features.dtype)  # [B, T, K]
         alike = met.keys @ met.keys.mT  # [B, V, T, T]
         company = (self.company or no_company)(apart, alike.mean(1), seen, given, slots)
-        heard = guessed(given, slots, self.config.guesses) if self.config.guesses else _nothing_heard(last)
         found = Found(
             cosine,
             self.nearest(alike, seen, given, cosine),
             age.log1p() * (last >= 0),
             count.log1p(),
             company,
-            *self.of_window(heard, time[:, None] - last),
+            *self.of_window(heard() if heard else _nothing_heard(last), time[:, None] - last),
             guests,
             self._unnamed(alike.mean(1), alike.mean(1), seen, given),
             last >= 0,
