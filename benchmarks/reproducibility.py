@@ -6,6 +6,7 @@ Measures nothing: all of it comes from results/, the presets and the paper's fig
 or has not been run says so.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import chdir
@@ -22,7 +23,7 @@ from wanderlearn.presets import GOES_ON_FROM, PRESETS, RESNET_PRESETS, SCRATCH_P
 from wanderlearn.report.ablations import TABLES as ABLATION_TABLES
 from wanderlearn.report.ablations import AblationTables, read_ablation_tables
 from wanderlearn.report.forgetting import read_forgetting_table
-from wanderlearn.report.methods import WORDS, MethodTable, Ours, read_method_table, seeds_of
+from wanderlearn.report.methods import WORDS, MethodTable, Ours, Seeds, read_method_table, seeds_of
 from wanderlearn.report.pairs import pairs_markdown
 from wanderlearn.report.parts import parts_markdown
 from wanderlearn.results import load_results, markdown_table
@@ -247,7 +248,7 @@ def _scratch(table: MethodTable, found: Mapping[str, dict[str, Any]]) -> str:
 def _resnet(found: Mapping[str, dict[str, Any]]) -> str:
     """Rows with another encoder, beside those of the same learner with Conv4-64."""
     encoders = {"Conv4-64": "", "ResNet-12": "-resnet"}
-    columns = ["method", "labels", *(f"AP, {name}" for name in encoders)]
+    columns = ["method", "labels", *(f"AP, {name}" for name in encoders), "seeds, ResNet-12"]
     columns += [*(f"parameters, {name}" for name in encoders), "note"]
     rows: list[list[object]] = []
     for preset in RESNET_PRESETS.values():
@@ -259,6 +260,10 @@ def _resnet(found: Mapping[str, dict[str, Any]]) -> str:
         aps = [(one.get("metrics") or {}).get("ap") for one in both]
         row: list[object] = [METHOD_NAMES[learner], WORDS[setting]]
         row += [None if ap is None else f"{ap:.2f}" for ap in aps]
+        further = (f for f in found if re.fullmatch(rf"{preset.name}-seed[1-9]\d*\.json", f))
+        of_seeds = [ap for ap in (aps[1], *(found[f]["metrics"]["ap"] for f in further)) if ap is not None]
+        seeds = Seeds.among(of_seeds)
+        row += [seeds and seeds.in_words()]
         row += [one.get("parameters") and f"{one['parameters']:,}" for one in both]
         config = (both[1].get("train") or {}).get("config")
         rows.append([*row, None if config is None else _others_now(list(changed(config, preset)))])

@@ -199,6 +199,7 @@ def test_the_page_is_written_whole(page: ModuleType, tmp_path: Path) -> None:
 def test_the_rows_of_another_encoder_stand_beside_those_of_conv4(page: ModuleType, tmp_path: Path) -> None:
     put(tmp_path / "results", "cpm-omniglot", metrics=figures(93.25), parameters=476357)
     put(tmp_path / "results", "cpm-omniglot-resnet", metrics=figures(95.125), parameters=1234567)
+    put(tmp_path / "results", "cpm-omniglot-resnet-seed1", metrics=figures(95.375))
     put(tmp_path / "results", "cpm-omniglot-resnet-semi", metrics=figures(91.5), semi=True)
     text = page.document(tmp_path / "results")
     _, rows = table_of(text, "A stronger encoder")
@@ -206,8 +207,10 @@ def test_the_rows_of_another_encoder_stand_beside_those_of_conv4(page: ModuleTyp
     row = rows["CPM", "supervised"]
     assert (row["AP, Conv4-64"], row["AP, ResNet-12"]) == ("93.25", "95.12")
     assert row["parameters, ResNet-12"] == "1,234,567"
+    assert row["seeds, ResNet-12"] == "95.25 ± 0.18 (2)"
     semi = rows["CPM", "semi-supervised"]
     assert (semi["AP, Conv4-64"], semi["AP, ResNet-12"]) == ("-", "91.50")
+    assert semi["seeds, ResNet-12"] == "-"
     _, main = table_of(text, "RoamingOmniglot")
     assert main["CPM", "supervised"]["AP"] == "93.25"  # the other encoder is no row of the paper's table
 

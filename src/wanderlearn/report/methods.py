@@ -56,6 +56,15 @@ class Seeds:
     spread: float  # standard deviation of the seeds (n - 1)
     count: int
 
+    @classmethod
+    def among(cls, aps: Sequence[float]) -> "Seeds | None":
+        """What these come to; None where there is but one."""
+        return cls(tuple(aps), mean(aps), stdev(aps), len(aps)) if len(aps) > 1 else None
+
+    def in_words(self, *, count: bool = True) -> str:
+        """Mean and standard deviation, and how many."""
+        return f"{self.mean:.2f} ± {self.spread:.2f}" + f" ({self.count})" * count
+
 
 @dataclass(frozen=True)
 class Ours:
@@ -214,8 +223,7 @@ def _ours(result: dict[str, Any], path: Path, how: str) -> Ours:
 def _seeds(row: Ours, further: Iterable[dict[str, Any]]) -> Seeds | None:
     """AP of a row and of its further seeds."""
     aps = [] if row.ap is None else [row.ap]
-    aps += [result["metrics"]["ap"] for result in further]
-    return Seeds(tuple(aps), mean(aps), stdev(aps), len(aps)) if len(aps) > 1 else None
+    return Seeds.among([*aps, *(result["metrics"]["ap"] for result in further)])
 
 
 def mixed(folder: Path, rows: str, digests: Mapping[str, str]) -> list[str]:
@@ -304,10 +312,7 @@ def figures_of(figures: Ours | Figures | None, *, errors: bool = True) -> list[s
 
 def seeds_of(ours: Ours | None, *, count: bool = True) -> str | None:
     """Mean and standard deviation over seeds as text, and how many; None where there is but one."""
-    if ours is None or ours.seeds is None:
-        return None
-    how_many = f" ({ours.seeds.count})" if count else ""
-    return f"{ours.seeds.mean:.2f} ± {ours.seeds.spread:.2f}{how_many}"
+    return None if ours is None or ours.seeds is None else ours.seeds.in_words(count=count)
 
 
 def span(numbers: Sequence[float], form: str) -> str:
