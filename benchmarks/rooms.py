@@ -8,7 +8,7 @@
 
 What it runs, once and then for every row:
 
-    wander rooms record --out rooms --worlds 12 --split train          also val (4 homes) and test (8)
+    wander rooms record --out rooms --worlds 60 --split train          also val (10 homes) and test (20)
     wander train protonet-rooms-small --name encoder-rooms-small ...   the encoder all rows start with
     wander train ROW --world rooms:rooms?size=120 --name ROW --encoder runs/encoder-rooms-small \
         --train.validate-every 100
@@ -50,7 +50,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     asked.add_argument("rows", nargs="*", metavar="PRESET", help=f"of {', '.join(ALL)}")
     asked.add_argument("--walks", type=Path, default=Path("rooms"), help="where walks are or will be")
-    asked.add_argument("--homes", type=int, nargs=3, default=[12, 4, 8], help="to train, validate, test in")
+    asked.add_argument("--homes", type=int, nargs=3, default=[60, 10, 20], help="to train, validate, test in")
     asked.add_argument("--frames", type=int, default=600, help="of a walk")
     asked.add_argument("--processes", type=int, default=2, help="that record")
     asked.add_argument("--runs", type=Path, default=ROOT / "runs", help="where run folders are kept")
