@@ -3,8 +3,10 @@
 A learner that knows age and count also knows how rarely such a class returns, and where it is in doubt names
 another. That is right on the whole, and wrong for whoever asks about just those. With `balance` g a step
 counts 1 - g + g / p[n, a], the second part scaled to a mean of 1, where p[n, a] is the share of known steps
-whose class was told n times and last met as long ago as this one's. So of what counts a share g is divided
-among all kinds alike: at 0 all steps count the same, at 1 all kinds do.
+whose class was told n times (once, twice or more often) and last met as long ago as this one's (up to 20
+meetings, up to 50, or more). So of what counts a share g is divided among all kinds alike: at 0 all steps
+count the same, at 1 all kinds do. With more kinds than these most of that share went to what hardly ever
+happens, such as something told six times.
 """
 
 from collections.abc import Sequence
@@ -16,14 +18,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from wanderlearn.learners.matchingnet import one_hot
-from wanderlearn.metrics.accuracy import BINS
 from wanderlearn.worlds.sequence import UNLABELED, Meetings
 from wanderlearn.worlds.world import World
 
 __all__ = ["Rarity", "rarity_of"]
 
-MOST_TOLD: Final = 6  # more often is counted as this
-LONG: Final = tuple(last for _, last in BINS)  # where kinds of "long ago" end
+MOST_TOLD: Final = 3  # more often is counted as this
+LONG: Final = (20, 50)  # where kinds of "long ago" end
 LEAST: Final = 20  # so often a kind is taken to have been asked about at least
 SAMPLE: Final = 500  # sequences, to count what is asked about how often
 

@@ -84,7 +84,7 @@ def _preset(method: Method, world: World, semi: bool) -> Preset:
         features = replace(features, steps=steps, lr=lr, muon=False, warmup=20, weight_decay=0.0)
     steps = 100 if contextual or recurrent else 200
     if method == "wayfarer":
-        steps = 400 if semi else 1000
+        steps = 1000
     elif method == "matchingnet":  # it does not compare as the encoder was pretrained to
         steps = 400
     train = replace(
