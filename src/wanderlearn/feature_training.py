@@ -47,7 +47,8 @@ class FeaturesConfig:
     steps: int | None = None
     """Budget of steps (with minutes: whichever ends first)."""
     minutes: float | None = None
-    """Budget of wall-clock minutes; the learning rate follows it."""
+    """Budget of wall-clock minutes, also of those in which features are made; the learning rate follows it,
+    so where that takes most of them count in steps."""
     copies: int = 4
     """Features kept of every picture, each of another crop and another hidden part."""
     crop: bool = True
