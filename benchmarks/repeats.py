@@ -67,6 +67,7 @@ def table(found: dict[str, list[float]]) -> str:
         (words, f"{median(found[key]):.2f}", f"{min(found[key]):.2f} to {max(found[key]):.2f}",
          f"{sum(ratio <= most for ratio in found[key])} of {len(found[key])}", f"{most:g} or less")
         for _, key, words, most in RATIOS
+        if key in found  # a result may be older
     ]  # fmt: skip
     return markdown_table(("what", "median", "lowest to highest", "runs within", "wanted"), rows)
 
