@@ -240,13 +240,13 @@ def test_what_has_no_mirror_image_is_not_mirrored() -> None:
         FeatureTraining(build(tiny_model()), made_of_vectors, FeaturesConfig(mirror=True), TrainConfig())
 
 
-def stages(train: TrainConfig, semi: bool = False) -> list[FeatureTraining | SequenceTraining]:
+def stages(train: TrainConfig, semi: bool = False, per_class: int = 2) -> list[FeatureTraining | SequenceTraining]:
     """Both stages in which sequences are met, before their first step, from the same weights."""
     features = FeaturesConfig(steps=1, copies=1, batch_size=4)
     train = replace(train, batch_size=4, workers=0)
     torch.manual_seed(0)
     one, other = build(tiny_model()), build(tiny_model())
-    met = world(WITH_FEATURES, length=40, per_class=2, semi=semi)
+    met = world(WITH_FEATURES, length=40, per_class=per_class, semi=semi)
     return [FeatureTraining(one, met, features, train), SequenceTraining(other, met, train)]
 
 
@@ -299,6 +299,7 @@ def test_a_world_that_is_recorded_has_no_limit_to_lift() -> None:
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_with_balance_naming_counts_otherwise_and_novelty_as_before(which: int) -> None:
-    found = [stages(TrainConfig(balance=balance), semi=True)[which].losses(0) for balance in (0.0, 0.5)]
+    met = [stages(TrainConfig(balance=balance), semi=True, per_class=4)[which] for balance in (0.0, 0.5)]
+    found = [stage.losses(0) for stage in met]
     assert found[0]["naming"] != found[1]["naming"]
     assert found[0]["novelty"] == found[1]["novelty"]
