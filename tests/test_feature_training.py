@@ -240,7 +240,9 @@ def test_what_has_no_mirror_image_is_not_mirrored() -> None:
         FeatureTraining(build(tiny_model()), made_of_vectors, FeaturesConfig(mirror=True), TrainConfig())
 
 
-def stages(train: TrainConfig, semi: bool = False, per_class: int = 2) -> list[FeatureTraining | SequenceTraining]:
+def stages(
+    train: TrainConfig, semi: bool = False, per_class: int = 2
+) -> list[FeatureTraining | SequenceTraining]:
     """Both stages in which sequences are met, before their first step, from the same weights."""
     features = FeaturesConfig(steps=1, copies=1, batch_size=4)
     train = replace(train, batch_size=4, workers=0)
