@@ -1,6 +1,6 @@
 """How much the ratios of `wander bench train`, `step` and `agent` vary: eight runs each, all of them kept.
 
-    python benchmarks/repeats.py             about fifteen minutes on an idle machine
+    python benchmarks/repeats.py             about eight minutes on an idle machine
     python benchmarks/repeats.py --tables    only fill docs/performance.md in
 
 One run of a ratio near its mark says little. Writes results/bench-repeats.json and fills in the table of

@@ -38,10 +38,12 @@ from wanderlearn.model import (
     save_model,
     take_encoder,
 )
+from wanderlearn.optimiser import Optimiser
 from wanderlearn.presets import PRESETS, Preset
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import SequenceTraining, TrainConfig
 from wanderlearn.shipped import find_encoder, find_weights, shipped_weights
+from wanderlearn.singles import SinglePictures
 from wanderlearn.train import train
 from wanderlearn.worlds import Roaming, World
 
@@ -152,6 +154,56 @@ def test_resumed_equals_uninterrupted(
         stop_after(patch, stop, interrupt)
         assert run(preset, tmp_path / "parts").status == "interrupted"
     assert run(preset, tmp_path / "parts", resume=True).status == "finished"
+    assert log_of(tmp_path / "parts") == log_of(tmp_path / "whole")
+    assert weights_of(tmp_path / "parts") == weights_of(tmp_path / "whole")
+
+
+def test_the_budget_begins_when_the_features_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    steps = Optimiser.step
+
+    def made(*args: Any, **kwargs: Any) -> torch.Tensor:
+        now[0] += 1000
+        return kept_features(*args, **kwargs)
+
+    def taken(self: Optimiser, loss: torch.Tensor, factor: float) -> float:
+        now[0] += 15
+        return steps(self, loss, factor)
+
+    monkeypatch.setattr("wanderlearn.clock.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("wanderlearn.feature_training.kept_features", made)
+    monkeypatch.setattr(Optimiser, "step", taken)
+    features = FeaturesConfig(minutes=1.0, copies=1, batch_size=2, lr=0.1)
+    run(replace(WITH_FEATURES, features=features), tmp_path / "run")
+    rates = [
+        line["lr"] for line in log_of(tmp_path / "run") if "loss" in line and line["stage"] == "features"
+    ]
+    assert rates == pytest.approx([0.05 * (1 + np.cos(np.pi * k / 4)) for k in range(4)])
+    progress = about_model(tmp_path / "run" / "last" / "model.safetensors")["progress"]
+    assert progress["total_seconds"] == 1000 + 15 * (4 + 2)  # the hours it took are told all the same
+
+
+def test_who_is_asked_to_stop_while_features_are_made_stops_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wanderlearn.feature_training.PICTURES_AT_ONCE", 8)
+    run(WITH_FEATURES, tmp_path / "whole")
+    shown, looked = SinglePictures.shown, []
+
+    def look(self: SinglePictures, *args: Any) -> torch.Tensor:
+        looked.append(args)
+        if len(looked) == 1:
+            interrupt()
+        return shown(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SinglePictures, "shown", look)
+        assert run(WITH_FEATURES, tmp_path / "parts").status == "interrupted"
+    assert len(looked) == 2  # both copies of the first eight pictures, and of no more
+    assert not (tmp_path / "parts" / "log.jsonl").exists()  # no step was taken
+    assert run(WITH_FEATURES, tmp_path / "parts", resume=True).status == "finished"
     assert log_of(tmp_path / "parts") == log_of(tmp_path / "whole")
     assert weights_of(tmp_path / "parts") == weights_of(tmp_path / "whole")
 

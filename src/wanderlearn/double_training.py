@@ -4,7 +4,7 @@ The half for pictures names single pictures as any encoder does; that for backgr
 textures, from pieces that are cut, made noisy and hidden as in a sequence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -106,6 +106,11 @@ class DoublePretraining:
         features, classes = encoder.background.feature_dim, self.data.textures.classes
         self.classifier = CosineClassifier(features, classes, config.scale, config.margin)
         self.classifier.to(self.compute.device)
+
+    def prepare(self, stopped: Callable[[], bool] | None = None) -> None:
+        """Ask the teacher of the pictures, if there is one."""
+        if self.pictures:
+            self.pictures.prepare(stopped)
 
     def tensors(self) -> list[Trained]:
         """What is trained."""

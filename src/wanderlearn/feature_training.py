@@ -5,6 +5,7 @@ its own way. A training step then costs a tenth, and the learner has found its w
 touched again.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -47,8 +48,7 @@ class FeaturesConfig:
     steps: int | None = None
     """Budget of steps (with minutes: whichever ends first)."""
     minutes: float | None = None
-    """Budget of wall-clock minutes, also of those in which features are made; the learning rate follows it,
-    so where that takes most of them count in steps."""
+    """Budget of wall-clock minutes, from when the features are made; the learning rate follows it."""
     copies: int = 4
     """Features kept of every picture, each of another crop and another hidden part."""
     crop: bool = True
@@ -109,12 +109,22 @@ class FeatureTraining:
         self.compute = compute or Compute()
         self.share = self.compute.group.share(config.batch_size)
 
+    def prepare(self, stopped: Callable[[], bool] | None = None) -> None:
+        """Make what is kept, once `stopped` gives up half-way: then no step must be taken."""
+        self.features = self._kept(stopped)
+        if not (stopped and stopped()):
+            _ = self.backgrounds
+
     @cached_property
     def features(self) -> Float[Tensor, "N copies D"]:
-        """What is kept. Computed in the first step, so that the stage's clock counts it."""
-        model = picture_half(self.model)
-        config = self.config
-        return kept_features(model, self.world, config.copies, self.seed, self.compute, crop=config.crop)
+        """What is kept of the pictures."""
+        return self._kept()
+
+    def _kept(self, stopped: Callable[[], bool] | None = None) -> Float[Tensor, "N copies D"]:
+        model, config = picture_half(self.model), self.config
+        return kept_features(
+            model, self.world, config.copies, self.seed, self.compute, crop=config.crop, stopped=stopped
+        )
 
     @cached_property
     def backgrounds(self) -> KeptBackgrounds | None:
@@ -209,10 +219,12 @@ def kept_features(
     compute: Compute | None = None,
     *,
     crop: bool = True,
+    stopped: Callable[[], bool] | None = None,
 ) -> Float[Tensor, "N copies D"]:
     """Features of all pictures of a world, in so many copies, by the encoder as it is in evaluation.
 
     The processes of a group share the work, by whole pieces: so no feature depends on how many they are.
+    What is left to do once `stopped` says so stays 0.
     """
     compute, count = compute or Compute(), len(world.pictures.class_of)
     data = singles_of(world, seed, batch_size=1, crop=crop)
@@ -223,6 +235,8 @@ def kept_features(
     model.encoder.eval()
     with torch.no_grad(), bar("features", count * copies, shown=compute.group.first) as shown:
         for start in mine:
+            if stopped and stopped():
+                break
             chosen = np.arange(start, min(start + PICTURES_AT_ONCE, count))
             for n in range(copies):
                 pictures = data.shown(chosen, f"copy {n}", start).to(compute.device)

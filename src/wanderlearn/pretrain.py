@@ -4,6 +4,7 @@ The encoder learns in minutes here what it would take hours to learn from sequen
 thrown away. BatchNorm's statistics stay.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -35,7 +36,7 @@ class PretrainConfig:
     epochs: float | None = None
     """Passes over all training pictures (with minutes: whichever ends first)."""
     minutes: float | None = None
-    """Budget of wall-clock minutes; the learning rate follows it."""
+    """Budget of wall-clock minutes, from when a teacher was asked; the learning rate follows it."""
     batch_size: int = 256
     """Pictures per step."""
     scale: float = 20.0
@@ -148,9 +149,13 @@ class Pretraining:
         self.classifier = CosineClassifier(features, self.data.classes, config.scale, config.margin)
         self.classifier.to(self.compute.device)
 
+    def prepare(self, stopped: Callable[[], bool] | None = None) -> None:
+        """Ask the teacher, if there is one."""
+        _ = self.lessons
+
     @cached_property
     def lessons(self) -> Lessons | None:
-        """What the teacher says. Asked in the first step, so that the stage's clock counts it."""
+        """What the teacher says."""
         if not self.config.teacher:
             return None
         assert isinstance(self.data, SinglePictures)

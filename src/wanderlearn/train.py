@@ -278,6 +278,7 @@ class _Training:
         optimiser = Optimiser(tensors, config, backward)
         self._restore(optimiser, tensors, beside)
         self.model.train()
+        progress = self._prepared(stage, progress)
         clock = Clock(progress)
         done = False
         seconds_left = 60 * minutes if minutes else None
@@ -317,6 +318,15 @@ class _Training:
         if over.stage != "finished":
             over = replace(over, step=0, seconds=0.0, stale=0)
         return self._save(over, {}), {}
+
+    def _prepared(self, stage: Stage, progress: Progress) -> Progress:
+        """Let a stage make what it needs first. That takes time, but not of its budget: by the clock most of
+        a falling rate would be spent before the first step."""
+        if prepare := getattr(stage, "prepare", None):
+            clock = Clock(progress)
+            prepare(lambda: self.interrupt.asked)
+            progress = replace(self._now(clock, progress), seconds=progress.seconds)
+        return progress
 
     def _restore(self, optimiser: Optimiser, tensors: list[Trained], beside: Mapping[str, Tensor]) -> None:
         if not beside:

@@ -82,8 +82,7 @@ def _small(method: Method, semi: bool) -> Preset:
     CPM's features get a length at which its context has something to add to (the authors scale them by 0.1).
     Wayfarer does not guess who lives where: homes are no Chinese restaurants, and it gains nothing by it.
     Different things are more alike here than characters are, and in so few steps it cannot learn to credit
-    fewer. One copy of every frame is kept: sixty homes have enough of them. The stage on features is counted
-    in steps, because by the clock most of a falling rate would be spent on making them.
+    fewer. One copy of every frame is kept: sixty homes have enough of them.
     """
     encoder = ResNet12Config(
         image_size=SMALL_HEIGHT,
