@@ -39,7 +39,7 @@ from wanderlearn.model import (
     take_encoder,
 )
 from wanderlearn.optimiser import Optimiser
-from wanderlearn.presets import PRESETS, Preset
+from wanderlearn.presets import PRESETS, ROOMS_PRESETS, Preset
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import SequenceTraining, TrainConfig
 from wanderlearn.shipped import find_encoder, find_weights, shipped_weights
@@ -156,6 +156,22 @@ def test_resumed_equals_uninterrupted(
     assert run(preset, tmp_path / "parts", resume=True).status == "finished"
     assert log_of(tmp_path / "parts") == log_of(tmp_path / "whole")
     assert weights_of(tmp_path / "parts") == weights_of(tmp_path / "whole")
+
+
+def test_zero_steps_leave_the_stage_on_sequences_out(tmp_path: Path) -> None:
+    preset = replace(WITH_FEATURES, train=replace(WITH_FEATURES.train, steps=0))
+    outcome = run(preset, tmp_path / "run")
+    assert outcome.status == "finished"
+    assert {line["stage"] for line in log_of(tmp_path / "run")} == {"features"}
+    assert outcome.best_step in (3, 5)
+    load_model(find_weights(str(tmp_path / "run")))
+    assert ROOMS_PRESETS["cpm-rooms-small"].about.endswith(
+        "25 minutes of pretraining, then 400 steps of features"
+    )
+    assert "pretraining, then 10 minutes of sequences" in ROOMS_PRESETS["oml-u-rooms-small"].about
+    with pytest.raises(WanderError, match="Nothing is left to train"):
+        run(replace(preset, features=None), tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_the_budget_begins_when_the_features_are_made(

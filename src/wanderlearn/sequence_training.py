@@ -26,7 +26,7 @@ class TrainConfig:
     """How a model is trained on sequences. Defaults are the authors' for RoamingOmniglot, budget aside."""
 
     steps: int | None = None
-    """Budget of steps (the authors: 80,000; with minutes: whichever ends first)."""
+    """Budget of steps (the authors: 80,000; with minutes: whichever ends first); 0 leaves the stage out."""
     minutes: float | None = None
     """Budget of wall-clock minutes, validation included; the learning rate follows it."""
     batch_size: int = 16
@@ -97,6 +97,11 @@ class TrainConfig:
                 raise WanderError(f"{name} must not be below 0, but it is {getattr(self, name)}.")
         if not 0 <= self.seed < 2**63:
             raise WanderError(f"seed must be between 0 and 2^63 - 1, not {self.seed}.")
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anything is trained on sequences; without a word about a budget it is, and needs one."""
+        return self.steps != 0
 
 
 class SequenceTraining:

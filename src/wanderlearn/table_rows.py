@@ -35,7 +35,7 @@ def pretrained(preset: str, run: Path, *options: str) -> Path:
     """A run folder with a pretrained encoder to start others with: only that part of the preset counts."""
     if not (run / "pretrained" / "model.safetensors").exists():
         no_more = ["--features.minutes", "None", "--features.steps", "None"]
-        no_more += ["--train.minutes", "None", "--train.steps", "1"]
+        no_more += ["--train.minutes", "None", "--train.steps", "0"]
         trained(preset, run, *options, *no_more)
     return run
 

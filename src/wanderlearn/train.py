@@ -104,7 +104,10 @@ def train(
     if encoder is not None and not half and teacher is None:
         preset = replace(preset, pretrain=None)
     config = preset.train
-    spent(0, 0, config.steps, config.minutes)  # a run without a budget is an error now, not later
+    if config.wanted:
+        spent(0, 0, config.steps, config.minutes)  # a run without a budget is an error now, not later
+    elif not any(stage and stage.wanted for stage in (preset.pretrain, preset.features)):
+        raise WanderError("Nothing is left to train: give --train.steps or --train.minutes, above 0.")
     compute = replace(compute or Compute(), precision=config.precision)
     group = compute.group
     find = pictures or partial(open_collection, preset.world)
@@ -262,7 +265,8 @@ class _Training:
         order: list[StageName] = []
         order += ["pretrain"] if preset.pretrain and preset.pretrain.wanted else []
         order += ["features"] if preset.features and preset.features.wanted else []
-        order += ["sequences", "finished"]
+        order += ["sequences"] if self.config.wanted else []
+        order += ["finished"]
         return order[0 if stage is None else order.index(stage) + 1]
 
     def _live(

@@ -7,7 +7,7 @@
     wander train cpm-imagenet --world imagenet:PATH
                                          natural pictures, as the authors; cpm-imagenet-small in an hour
     wander train cpm-rooms --world rooms:PATH
-                                         recorded walks, as the authors; cpm-rooms-small in 40 minutes
+                                         recorded walks, as the authors; cpm-rooms-small in half an hour
     wander train cpm-omniglot-resnet     with a stronger encoder
     wander train cpm-omniglot-scratch    without the recipe: sequences only, as the authors
     wander train no-metric-omniglot-semi one row of the paper's ablation tables

@@ -64,14 +64,15 @@ class Preset:
         budget = _budget(self.train.minutes, self.train.steps, "steps")
         if self.pretrain is None or not self.pretrain.wanted:
             return f"from scratch, {budget} of sequences"
-        before = _budget(self.pretrain.minutes, self.pretrain.epochs, "epochs")
-        between = ""
+        stages = [f"{_budget(self.pretrain.minutes, self.pretrain.epochs, 'epochs')} of pretraining"]
         if self.features is not None and self.features.wanted:
-            between = f"{_budget(self.features.minutes, self.features.steps, 'steps')} of features, "
-            between += "of mirrored pictures too, " * self.features.mirror
+            mirrored = ", of mirrored pictures too" * self.features.mirror
+            between = _budget(self.features.minutes, self.features.steps, "steps")
+            stages += [f"{between} of features{mirrored}"]
+        stages += [f"{budget} of sequences"] * self.train.wanted
         how = ", some without a limit on how often a class returns" * (self.train.returning > 0)
         how += ", the rarely asked counting more" * (self.train.balance > 0)
-        return f"{before} of pretraining, {between}then {budget} of sequences{how}"
+        return ", ".join([*stages[:-1], f"then {stages[-1]}" if stages[1:] else stages[0]]) + how
 
 
 def _budget(minutes: float | None, other: float | None, unit: str) -> str:

@@ -17,6 +17,8 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     '9 steps on features, of mirrored pictures too, 1 steps on sequences'
     >>> recipe({"features": {"steps": 9}, "train": {"steps": 1, "returning": 0.5, "balance": 0.5}})
     '9 steps on features, 1 steps on sequences, classes return without limit in 50%, balance 0.5'
+    >>> recipe({"features": {"steps": 9}, "train": {"steps": 0, "balance": 0.5}})
+    '9 steps on features, none on sequences, balance 0.5'
     >>> recipe({"start": "ab12", "train": {"steps": 1}})
     'went on from the weights ab12, 1 steps on sequences'
     """
@@ -32,7 +34,8 @@ def recipe(config: Mapping[str, Any] | None) -> str | None:
     if between := _budget(config.get("features"), "steps"):
         mirrored = ", of mirrored pictures too" * bool(config["features"].get("mirror"))
         parts.append(f"{between} on features{mirrored}{_how(config['features'])}")
-    parts.append(f"{_budget(config['train'], 'steps') or 'no time'} on sequences{_how(config['train'])}")
+    after = _budget(config["train"], "steps") or ("none" if config["train"].get("steps") == 0 else "no time")
+    parts.append(f"{after} on sequences{_how(config['train'])}")
     return ", ".join(parts)
 
 
