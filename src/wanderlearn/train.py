@@ -25,7 +25,6 @@ import torch
 from torch import Tensor
 
 from wanderlearn.checkpoint import Progress, Run, open_run, progress_of
-from wanderlearn.checkpoint import Stage as StageName
 from wanderlearn.clock import Clock
 from wanderlearn.configs import to_json
 from wanderlearn.curves import Curves
@@ -33,10 +32,9 @@ from wanderlearn.distributed import launched, restarted
 from wanderlearn.distributed.compute import Compute
 from wanderlearn.distributed.exchange import GroupBackward
 from wanderlearn.distributed.state import spread_state
-from wanderlearn.double_training import DoublePretraining, lacks_background, pretraining
+from wanderlearn.double_training import lacks_background
 from wanderlearn.errors import WanderError
 from wanderlearn.evaluate import gather
-from wanderlearn.feature_training import FeatureTraining
 from wanderlearn.files import digest_of
 from wanderlearn.interrupt import Interrupt, interruptible
 from wanderlearn.learners.together import synchronise
@@ -45,11 +43,11 @@ from wanderlearn.model import Model, about_model, build, take_encoder, take_lear
 from wanderlearn.optimiser import DivergedError, Optimiser, Trained
 from wanderlearn.pictures.collection import Pictures, Split
 from wanderlearn.pictures.textures import open_textures
-from wanderlearn.pretrain import Pretraining
 from wanderlearn.progress import bar
 from wanderlearn.schedule import rate_factor, spent
-from wanderlearn.sequence_training import SequenceTraining, TrainConfig
+from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.shipped import find_encoder
+from wanderlearn.stages import Stage, following, stage_of
 from wanderlearn.worlds import Collection, RoamingConfig, open_collection, world_of
 from wanderlearn.worlds.families import with_families
 
@@ -57,8 +55,6 @@ if TYPE_CHECKING:
     from wanderlearn.presets import Preset
 
 __all__ = ["Outcome", "train"]
-
-Stage = Pretraining | DoublePretraining | FeatureTraining | SequenceTraining
 
 VALIDATION_SEED: Final = 0
 
@@ -187,12 +183,22 @@ class _Training:
 
         `learns_on`: the learner, too, is that of the file the encoder comes from.
         """
-        self.begun, self.learns_on = encoder is not None, learns_on
-        progress, beside = self._spread(self.group.by_first(lambda: self._start(encoder, teacher)))
+        started = self.group.by_first(lambda: self._start(encoder, teacher, learns_on))
+        progress, beside = self._spread(started)
         if self.group.size != self.run.processes_before and progress.stage != "finished":
             self._log(progress, processes=self.group.size)
         while progress.stage != "finished" and not self._stopping:
-            progress, beside = self._live(self._stage(progress.stage), progress, beside)
+            stage = stage_of(
+                progress.stage,
+                self.preset,
+                self.model,
+                self.world,
+                self.compute,
+                only_background=self.half,
+                encoder_begun=encoder is not None,
+                learner_begun=learns_on,
+            )
+            progress, beside = self._live(stage, progress, beside)
         status: Literal["finished", "interrupted"] = (
             "finished" if progress.stage == "finished" else "interrupted"
         )
@@ -206,15 +212,17 @@ class _Training:
             best_step=progress.best_step,
         )
 
-    def _start(self, encoder: Path | None, teacher: Path | None) -> tuple[Progress, dict[str, Tensor]]:
+    def _start(
+        self, encoder: Path | None, teacher: Path | None, learns_on: bool
+    ) -> tuple[Progress, dict[str, Tensor]]:
         """The last checkpoint, or a first one."""
         restored = self.run.restore(self.model)
         if restored is not None:
             return restored
-        before = 0.0 if encoder is None else _take(encoder, self.model, learner=self.learns_on)
+        before = 0.0 if encoder is None else _take(encoder, self.model, learner=learns_on)
         if teacher is not None and not _taught_by(encoder, teacher):
             before += float(about_model(teacher).get("seconds") or 0.0)
-        first = Progress(self._following(None), total_seconds=before)
+        first = Progress(following(self.preset, None), total_seconds=before)
         return self.run.save(self.model, first, {}), {}
 
     def _spread(
@@ -240,34 +248,6 @@ class _Training:
         )
         self._all_stop = asked > 0
         return clock.at(progress, passed)
-
-    def _stage(self, name: StageName) -> Stage:
-        preset, seed, compute = self.preset, self.config.seed, self.compute
-        if name == "pretrain" and preset.pretrain is not None:
-            return pretraining(
-                self.model,
-                self.world,
-                preset.pretrain,
-                seed,
-                compute,
-                only_background=self.half,
-                begun=self.begun,
-            )
-        if name == "features" and preset.features is not None:
-            return FeatureTraining(
-                self.model, self.world, preset.features, self.config, compute, begun=self.learns_on
-            )
-        return SequenceTraining(self.model, self.world, self.config, compute)
-
-    def _following(self, stage: StageName | None) -> StageName:
-        """The stage after this one, of those the preset wants."""
-        preset = self.preset
-        order: list[StageName] = []
-        order += ["pretrain"] if preset.pretrain and preset.pretrain.wanted else []
-        order += ["features"] if preset.features and preset.features.wanted else []
-        order += ["sequences"] if self.config.wanted else []
-        order += ["finished"]
-        return order[0 if stage is None else order.index(stage) + 1]
 
     def _live(
         self, stage: Stage, progress: Progress, beside: Mapping[str, Tensor]
@@ -318,7 +298,7 @@ class _Training:
             return self._save(progress, state), state
         if stage.name == "pretrain":
             self.run.save_pretrained(self.model, progress)
-        over = replace(progress, stage=self._following(stage.name))
+        over = replace(progress, stage=following(self.preset, stage.name))
         if over.stage != "finished":
             over = replace(over, step=0, seconds=0.0, stale=0)
         return self._save(over, {}), {}

@@ -24,7 +24,8 @@ from wanderlearn.optimiser import Optimiser
 from wanderlearn.pictures.collection import Split
 from wanderlearn.pretrain import PretrainConfig, Pretraining
 from wanderlearn.sequence_training import SequenceTraining
-from wanderlearn.train import Outcome, Stage, train
+from wanderlearn.stages import Stage
+from wanderlearn.train import Outcome, train
 from wanderlearn.worlds import Roaming, RoamingConfig
 
 LEARNERS: dict[str, Any] = {
