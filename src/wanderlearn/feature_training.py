@@ -110,10 +110,9 @@ class FeatureTraining:
         self.share = self.compute.group.share(config.batch_size)
 
     def prepare(self, stopped: Callable[[], bool] | None = None) -> None:
-        """Make what is kept, once `stopped` gives up half-way: then no step must be taken."""
+        """Make what is kept. Once it is `stopped` it gives up half-way, and then no step must be taken."""
         self.features = self._kept(stopped)
-        if not (stopped and stopped()):
-            _ = self.backgrounds
+        _ = self.backgrounds  # by all processes of a group, whichever was stopped: they share the work
 
     @cached_property
     def features(self) -> Float[Tensor, "N copies D"]:
