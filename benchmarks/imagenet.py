@@ -28,7 +28,7 @@ from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import markdown, read_method_table
 from wanderlearn.report.pairs import pairs_markdown, pairs_of, result_of
 from wanderlearn.report.parts import parts_markdown
-from wanderlearn.results import fill, markdown_table
+from wanderlearn.results import fill, markdown_table, seeded
 from wanderlearn.table_rows import compared, pages, pretrained, tested, trained
 
 ROOT = Path(__file__).parents[1]
@@ -76,12 +76,11 @@ def _parted(args: list[str]) -> tuple[list[str], str, list[str]]:
 
 def row(name: str, words: argparse.Namespace, extra: list[str]) -> None:
     """Train and evaluate one row, unless its result is there."""
-    ending = f"-seed{words.seed}" if words.seed else ""
-    run, result = words.runs / f"{name}{ending}", words.results / f"{name}{ending}.json"
+    run, result = (seeded(x, words.seed) for x in (words.runs / name, words.results / f"{name}.json"))
     if result.exists():
         return
     options = ["--world", words.world, *extra]
-    first = words.runs / f"{ENCODER}{ending}"
+    first = seeded(words.runs / ENCODER, words.seed)
     encoder = words.encoder or str(pretrained("protonet-imagenet-small", first, *options))
     trained(name, run, *options, "--encoder", encoder)
     tested(run, result, "--sequences", str(words.sequences))

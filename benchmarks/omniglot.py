@@ -15,6 +15,7 @@ from pathlib import Path
 
 from wanderlearn.presets import GOES_ON_FROM, PRESETS, RESNET_PRESETS, SCRATCH_PRESETS
 from wanderlearn.report.pairs import pairs_of, result_of
+from wanderlearn.results import seeded
 from wanderlearn.table_rows import compared, pages, tested, trained
 
 ROOT = Path(__file__).parents[1]
@@ -42,8 +43,7 @@ def main() -> None:
 
 def row(name: str, runs: Path, encoder: str, seed: int) -> None:
     """Train and evaluate one row, unless its result is there."""
-    ending = f"-seed{seed}" if seed else ""
-    run, result = runs / f"{name}{ending}", RESULTS / f"{name}{ending}.json"
+    run, result = seeded(runs / name, seed), seeded(RESULTS / f"{name}.json", seed)
     if result.exists():
         return
     words = ["--train.seed", str(seed)] * bool(seed)

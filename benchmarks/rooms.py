@@ -30,7 +30,7 @@ from wanderlearn.report.forgetting import read_forgetting_table
 from wanderlearn.report.methods import markdown, read_method_table
 from wanderlearn.report.pairs import pairs_markdown, pairs_of, result_of
 from wanderlearn.report.parts import parts_markdown
-from wanderlearn.results import commit, fill, markdown_table, read_result, write_result
+from wanderlearn.results import commit, fill, markdown_table, read_result, seeded, write_result
 from wanderlearn.rooms.stats import READINGS, rooms_statistics
 from wanderlearn.table_rows import compared, pages, pretrained, tested, trained, wander
 
@@ -90,11 +90,10 @@ def record(words: argparse.Namespace) -> None:
 
 def row(name: str, words: argparse.Namespace, extra: list[str]) -> None:
     """Train and evaluate one row, unless its result is there."""
-    ending = f"-seed{words.seed}" if words.seed else ""
-    run, result = words.runs / f"{name}{ending}", words.results / f"{name}{ending}.json"
+    run, result = (seeded(x, words.seed) for x in (words.runs / name, words.results / f"{name}.json"))
     if result.exists():
         return
-    place, first = f"rooms:{words.walks}", words.runs / f"{ENCODER}{ending}"
+    place, first = f"rooms:{words.walks}", seeded(words.runs / ENCODER, words.seed)
     encoder = words.encoder or str(pretrained("protonet-rooms-small", first, "--world", place, *extra))
     trained(name, run, "--world", f"{place}?size={ROWS_OF_FRAMES}", *extra, "--encoder", encoder)
     tested(run, result, "--sequences", str(words.sequences))

@@ -99,6 +99,28 @@ def test_a_paired_bootstrap_draws_the_same_sequences_for_both() -> None:
     assert paired_bootstrap(record, better(record), known_accuracy, resamples=200, seed=1) != loss
 
 
+def test_several_trainings_are_compared_by_their_means_on_the_same_resamples() -> None:
+    first, second = (
+        made(12, sequences=12, steps=20, classes=5, labelled=0.7, ties=False, skill=skill)
+        for skill in (0.8, 0.4)
+    )
+    ours, theirs = [first, better(first)], [better(second), second]
+    rng = np.random.default_rng(3)
+    draws = []
+    for _ in range(40):
+        drawn = rng.integers(12, size=12)
+        of_each = [[ap(record.take(drawn)) for record in side] for side in (ours, theirs)]
+        draws.append(np.mean(of_each[0]) - np.mean(of_each[1]))
+    found = paired_bootstrap(ours, theirs, ap, resamples=40, seed=3)
+    assert found.value == close(sum(ap(x) for x in ours) / 2 - sum(ap(x) for x in theirs) / 2)
+    assert (found.low, found.high) == (close(np.percentile(draws, 2.5)), close(np.percentile(draws, 97.5)))
+    assert paired_bootstrap([first], [second], ap, resamples=9) == paired_bootstrap(first, second, ap, 9)
+    with pytest.raises(WanderError, match="one manifest"):
+        paired_bootstrap([first, first.take([0])], [second], ap)
+    with pytest.raises(WanderError, match="a record of each"):
+        paired_bootstrap([], [second], ap)
+
+
 def test_resamples_without_a_value_are_left_out_and_said() -> None:
     record = worked()  # twice labelled occurs in one sequence of two: about a quarter of resamples lack it
     found = bootstrap(record, lambda drawn: shot_accuracy(drawn)[1].mean, resamples=100)

@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
+from tests.metric_records import made
+from wanderlearn.answers import SavedAnswers, write_answers
 from wanderlearn.files import write_json
+from wanderlearn.metrics import ap
 from wanderlearn.report.pairs import pairs_markdown, pairs_of, result_of
-from wanderlearn.results import read_result
+from wanderlearn.results import read_result, seeded
 from wanderlearn.table_rows import compared
 
 PAIR = pairs_of("omniglot")[0]
@@ -50,8 +55,8 @@ def test_every_kind_of_row_has_its_own_pairs(tmp_path: Path) -> None:
 def test_a_comparison_of_rows_that_have_changed_since_is_not_shown(tmp_path: Path) -> None:
     one, other = PAIR
     kept(tmp_path, 93.5, 91.0)
-    for ap in ({}, {one: 93.5}, {one: 93.6, other: 91.0}, {one: 93.5, other: 90.0}):
-        evaluated(tmp_path, ap)
+    for now in ({}, {one: 93.5}, {one: 93.6, other: 91.0}, {one: 93.5, other: 90.0}):
+        evaluated(tmp_path, now)
         assert "+2.50" not in pairs_markdown(tmp_path, "omniglot")
 
 
@@ -60,3 +65,25 @@ def test_without_answers_what_was_kept_is_what_there_is(tmp_path: Path) -> None:
     assert compared(tmp_path / "one", tmp_path / "other", result) is None
     kept(tmp_path, 93.5, 91.0)
     assert compared(tmp_path / "one", tmp_path / "other", result) == read_result(result, "comparison")
+
+
+def test_all_seeds_of_both_are_compared_by_their_means(tmp_path: Path) -> None:
+    record = made(5, sequences=6, steps=20, classes=4, labelled=0.7, ties=False, skill=0.6)
+    worse = made(5, sequences=6, steps=20, classes=4, labelled=0.7, ties=False, skill=0.2)
+    one, other = PAIR
+    seeds = {one: (record, worse, record), other: (worse, worse)}  # a third seed of the first only
+    for name, records in seeds.items():
+        for seed, answered in enumerate(records):
+            run = seeded(tmp_path / name, seed)
+            run.mkdir()
+            write_answers(run / "answers.npz", SavedAnswers("ab" * 32, run.name, answered))
+    result = tmp_path / result_of(one, other)
+    found = compared(tmp_path / one, tmp_path / other, result)
+    assert found is not None
+    assert found["seeds"] == [0, 1]
+    assert found["difference"] == pytest.approx(100 * (ap(record) - ap(worse)) / 2)
+    figures = {seeded(Path(one), 0).name: ap(record), f"{one}-seed1": ap(worse), other: ap(worse)}
+    evaluated(tmp_path, {name: 100 * value for name, value in figures.items()})
+    assert pairs_markdown(tmp_path, "omniglot") == "None has been compared yet."  # a seed is not there
+    evaluated(tmp_path, {f"{other}-seed1": 100 * ap(worse)})
+    assert f"| `{one}` | `{other}` |     2 |" in pairs_markdown(tmp_path, "omniglot")

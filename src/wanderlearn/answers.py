@@ -3,7 +3,7 @@
 import json
 import math
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -84,35 +84,46 @@ def read_answers(path: Path) -> SavedAnswers:
 
 
 def compare(
-    first: SavedAnswers, second: SavedAnswers, metric: str = "ap", resamples: int = 1000, seed: int = 0
+    first: SavedAnswers | Sequence[SavedAnswers],
+    second: SavedAnswers | Sequence[SavedAnswers],
+    metric: str = "ap",
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> dict[str, Any]:
     """By how many percentage points the first is better than the second, with the 95 % interval.
 
     A paired bootstrap over sequences, so both must have answered the same manifest. `metric` is one of
-    METRICS. What cannot be measured is None, with the reason beside it.
+    METRICS. What cannot be measured is None, with the reason beside it. Several answers of each, of as many
+    trainings, are compared by their means.
     """
-    if first.manifest_sha256 != second.manifest_sha256:
-        raise WanderError(
-            f"These answers are to different sequences: {first.name} met manifest "
-            f"{first.manifest_sha256[:12]}, {second.name} met {second.manifest_sha256[:12]}. Evaluate both "
-            "on one manifest: same world, split, number of sequences and seed."
-        )
+    ours, theirs = ([x] if isinstance(x, SavedAnswers) else list(x) for x in (first, second))
+    one = ours[0]
+    for other in [*ours[1:], *theirs]:
+        if one.manifest_sha256 != other.manifest_sha256:
+            raise WanderError(
+                f"These answers are to different sequences: {one.name} met manifest "
+                f"{one.manifest_sha256[:12]}, {other.name} met {other.manifest_sha256[:12]}. Evaluate both "
+                "on one manifest: same world, split, number of sequences and seed."
+            )
     if metric not in METRICS:
         raise WanderError(f"There is no metric {metric!r} to compare by. Choose one of {', '.join(METRICS)}.")
     measure = METRICS[metric]
-    found = paired_bootstrap(first.record, second.record, measure, resamples, seed)
+    first_records, second_records = ([each.record for each in side] for side in (ours, theirs))
+    found = paired_bootstrap(first_records, second_records, measure, resamples, seed)
+    sides = (first_records, second_records)
+    means = [math.fsum(measure(record) for record in side) / len(side) for side in sides]
     return {
         "metric": metric,
-        "first": _percent(measure(first.record)),
-        "second": _percent(measure(second.record)),
+        "first": _percent(means[0]),
+        "second": _percent(means[1]),
         "difference": _percent(found.value),
         "low": _percent(found.low),
         "high": _percent(found.high),
         "reason": found.reason,
-        "against": second.name,
-        "sequences": len(first.record),
+        "against": theirs[0].name,
+        "sequences": len(one.record),
         "resamples": resamples,
-        "manifest_sha256": first.manifest_sha256,
+        "manifest_sha256": one.manifest_sha256,
     }
 
 

@@ -9,7 +9,16 @@ from typing import Any, Final
 from wanderlearn.errors import WanderError
 from wanderlearn.files import read_json, write_json, writing
 
-__all__ = ["FORMAT", "commit", "fill", "load_results", "markdown_table", "read_result", "write_result"]
+__all__ = [
+    "FORMAT",
+    "commit",
+    "fill",
+    "load_results",
+    "markdown_table",
+    "read_result",
+    "seeded",
+    "write_result",
+]
 
 FORMAT: Final = 1
 
@@ -74,6 +83,11 @@ def load_results(folder: Path, kind: str | None = None) -> dict[str, dict[str, A
         if isinstance(value, dict) and "kind" in value and kind in (None, value["kind"]):
             found[path.relative_to(folder).as_posix()] = read_result(path)
     return found
+
+
+def seeded(path: Path, seed: int) -> Path:
+    """The run or the result of a row that was trained with this seed: others than 0 end in -seedN."""
+    return path.with_name(f"{path.stem}-seed{seed}{path.suffix}") if seed else path
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -5,18 +5,20 @@ Whatever was interrupted goes on where it was.
 
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from wanderlearn.answers import LONG_AGO, compare, read_answers
+from wanderlearn.answers import LONG_AGO, SavedAnswers, compare, read_answers
 from wanderlearn.errors import WanderError
 from wanderlearn.files import write_json
 from wanderlearn.pretrain import PretrainConfig
-from wanderlearn.results import commit, read_result
+from wanderlearn.results import commit, read_result, seeded
 
 __all__ = ["compared", "going_on", "pages", "pretrained", "tested", "trained", "wander"]
 
+SEEDS: Final = 10  # no row is trained with more
 WANDER: Final = (sys.executable, "-c", "from wanderlearn.cli import main; main()")
 
 
@@ -60,14 +62,19 @@ def tested(run: Path, result: Path, *options: str) -> None:
 def compared(run: Path, other: Path, result: Path) -> dict[str, Any] | None:
     """By how much one run's AP is above another's, by their answers to the same sequences.
 
-    Beside it stands how much better it names what was met long ago. All is kept as a result, because answers
-    stay with the runs; None, if there is neither.
+    Of all seeds of which there are answers of both (NAME, NAME-seed1, ...), by the means. Beside it stands
+    how much better it names what was met long ago. All is kept as a result, because answers stay with the
+    runs; None, if there is neither.
     """
-    try:
-        first, second = (read_answers(one / "answers.npz") for one in (run, other))
-    except WanderError:
+    answers: dict[int, list[SavedAnswers]] = {}
+    for seed in range(SEEDS):
+        with suppress(WanderError):
+            answers[seed] = [read_answers(seeded(one, seed) / "answers.npz") for one in (run, other)]
+    if 0 not in answers:
         return read_result(result, "comparison") if result.exists() else None
-    found = {"format": 1, "kind": "comparison", "commit": commit()} | compare(first, second, "ap")
+    first, second = zip(*answers.values(), strict=True)
+    found = {"format": 1, "kind": "comparison", "commit": commit(), "seeds": list(answers)}
+    found |= compare(first, second, "ap")
     found["long_ago"] = [compare(first, second, metric) for metric in LONG_AGO]
     write_json(result, found)
     return found

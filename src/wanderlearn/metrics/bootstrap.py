@@ -1,7 +1,7 @@
 """How far to trust a figure, or a difference of two: percentile intervals over resampled sequences."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,13 +35,37 @@ def bootstrap(
 
 
 def paired_bootstrap(
-    a: Record, b: Record, metric: Callable[[Record], float], resamples: int = 1000, seed: int = 0
+    a: Record | Sequence[Record],
+    b: Record | Sequence[Record],
+    metric: Callable[[Record], float],
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> Interval:
     """metric(a) - metric(b) of two learners on the same sequences, with its 95 % percentile interval.
 
     Every resample draws the same sequences for both, so what makes a sequence hard cancels out. `metric` is
-    any function of a record, such as `ap` or `lambda record: shot_accuracy(record)[0].mean`.
+    any function of a record, such as `ap` or `lambda record: shot_accuracy(record)[0].mean`. Of several
+    records of each, of as many trainings, it is the difference of the means.
     """
+    ours, theirs = ([x] if isinstance(x, Record) else list(x) for x in (a, b))
+    if not (ours and theirs):
+        raise WanderError("A paired bootstrap needs a record of each at least.")
+    for other in [*ours, *theirs]:
+        _refuse_other_sequences(ours[0], other)
+    return _interval(
+        [*ours, *theirs],
+        metric,
+        resamples,
+        seed,
+        lambda values: _mean(values[: len(ours)]) - _mean(values[len(ours) :]),
+    )
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _refuse_other_sequences(a: Record, b: Record) -> None:
     if a.valid.shape != b.valid.shape:
         raise WanderError(
             f"A paired bootstrap needs two records of the same sequences, but their shapes are "
@@ -55,7 +79,6 @@ def paired_bootstrap(
                 f"A paired bootstrap needs two records of the same sequences, but {name} differs at "
                 f"sequence {sequence}, step {step}. Evaluate both on one manifest."
             )
-    return _interval([a, b], metric, resamples, seed, lambda values: values[0] - values[1])
 
 
 def ap_interval(record: Record, resamples: int = 1000, seed: int = 0, bins: int = 1000) -> Interval:

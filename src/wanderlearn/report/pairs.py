@@ -1,10 +1,11 @@
 """Rows that are compared on the same test sequences: what context is worth, and what our learner is."""
 
+import math
 from pathlib import Path
 from typing import Any, Final
 
 from wanderlearn.answers import LONG_AGO
-from wanderlearn.results import load_results, markdown_table, read_result
+from wanderlearn.results import load_results, markdown_table, read_result, seeded
 
 __all__ = ["in_words", "pairs_markdown", "pairs_of", "result_of"]
 
@@ -32,21 +33,26 @@ def in_words(found: dict[str, Any], digits: int = 2) -> str:
 
 
 def pairs_markdown(results: Path, *kinds: str) -> str:
-    """A table of the comparisons that there are, of the rows as they are now."""
+    """A table of the comparisons that there are, of the rows as they are now; of all seeds, by the means."""
     found = load_results(results, "evaluation")
     ap = {path.removesuffix(".json"): one["metrics"]["ap"] for path, one in found.items()}
+
+    def mean(name: str, seeds: list[int]) -> float:
+        each = [ap.get(seeded(Path(name), seed).name) for seed in seeds]
+        return math.nan if None in each else math.fsum(filter(None, each)) / len(each)
+
     rows: list[list[object]] = []
     for one, other in (pair for kind in kinds for pair in pairs_of(kind)):
         path = results / result_of(one, other)
         if not path.exists():
             continue
         compared = read_result(path, "comparison")
-        sides = ((compared["first"], ap.get(one)), (compared["second"], ap.get(other)))
-        if all(now is not None and abs(then - now) < CLOSE for then, now in sides):
+        seeds = compared.get("seeds", [0])
+        sides = ((compared["first"], mean(one, seeds)), (compared["second"], mean(other, seeds)))
+        if all(abs(then - now) < CLOSE for then, now in sides):
             beside = {each["metric"]: in_words(each, 1) for each in compared.get("long_ago", [])}
-            rows.append(
-                [f"`{one}`", f"`{other}`", in_words(compared), *(beside.get(m) or None for m in LONG_AGO)]
-            )
+            differences = (in_words(compared), *(beside.get(m) or None for m in LONG_AGO))
+            rows.append([f"`{one}`", f"`{other}`", len(seeds), *differences])
     if not rows:
         return "None has been compared yet."
-    return markdown_table(["row", "over", "difference of AP, 95 % interval", *LONG_AGO], rows)
+    return markdown_table(["row", "over", "seeds", "difference of AP, 95 % interval", *LONG_AGO], rows)
