@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 import torch
 
+from tests.distributed.threads import together
 from tests.test_training import interrupt, stop_after
 from tests.tiny_runs import (
     CPM,
     LOOKS_FIRST,
     PROTONET,
+    clock_by_steps,
     log_of,
     pictures,
     run,
@@ -22,6 +24,8 @@ from tests.tiny_runs import (
     tiny_preset,
     weights_of,
 )
+from wanderlearn.distributed import Group
+from wanderlearn.distributed.compute import Compute
 from wanderlearn.errors import WanderError
 from wanderlearn.feature_training import FeaturesConfig, FeatureTraining, kept_features
 from wanderlearn.learners.answer import Answers
@@ -38,7 +42,6 @@ from wanderlearn.model import (
     save_model,
     take_encoder,
 )
-from wanderlearn.optimiser import Optimiser
 from wanderlearn.presets import PRESETS, ROOMS_PRESETS, Preset
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.sequence_training import SequenceTraining, TrainConfig
@@ -174,23 +177,28 @@ def test_zero_steps_leave_the_stage_on_sequences_out(tmp_path: Path) -> None:
     assert not (tmp_path / "nothing").exists()
 
 
+def test_a_budget_that_contradicts_itself_or_is_never_spent_is_a_sentence() -> None:
+    with pytest.raises(WanderError, match="steps None to train for so long"):
+        TrainConfig(steps=0, minutes=10)
+    for config, name in ((TrainConfig, "train"), (FeaturesConfig, "features")):
+        with pytest.raises(WanderError, match=f"{name}.steps must not be below 0"):
+            config(steps=-1)
+        with pytest.raises(WanderError, match=f"{name}.minutes must not be below 0"):
+            config(minutes=-0.5)
+        with pytest.raises(WanderError, match=f"{name}.minutes must not be below 0"):
+            config(minutes=float("nan"))
+
+
 def test_the_budget_begins_when_the_features_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = [0.0]
-    steps = Optimiser.step
+    now = clock_by_steps(monkeypatch, 15)
 
     def made(*args: Any, **kwargs: Any) -> torch.Tensor:
         now[0] += 1000
         return kept_features(*args, **kwargs)
 
-    def taken(self: Optimiser, loss: torch.Tensor, factor: float) -> float:
-        now[0] += 15
-        return steps(self, loss, factor)
-
-    monkeypatch.setattr("wanderlearn.clock.time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr("wanderlearn.feature_training.kept_features", made)
-    monkeypatch.setattr(Optimiser, "step", taken)
     features = FeaturesConfig(minutes=1.0, copies=1, batch_size=2, lr=0.1)
     run(replace(WITH_FEATURES, features=features), tmp_path / "run")
     rates = [
@@ -222,6 +230,28 @@ def test_who_is_asked_to_stop_while_features_are_made_stops_and_goes_on(
     assert run(WITH_FEATURES, tmp_path / "parts", resume=True).status == "finished"
     assert log_of(tmp_path / "parts") == log_of(tmp_path / "whole")
     assert weights_of(tmp_path / "parts") == weights_of(tmp_path / "whole")
+
+
+def test_one_of_a_group_that_is_stopped_while_features_are_made_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("wanderlearn.feature_training.PICTURES_AT_ONCE", 8)
+    models = [build(tiny_model()) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    whole = kept_features(models[0], world(WITH_FEATURES), copies=1, seed=0)
+    config = FeaturesConfig(steps=1, copies=1)
+
+    def made(group: Group) -> torch.Tensor:
+        met = world(WITH_FEATURES)
+        stage = FeatureTraining(models[group.rank], met, config, TrainConfig(), Compute(group=group))
+        stage.prepare(lambda: group.rank == 1)
+        return stage.features
+
+    one, other = together(2, made)
+    assert torch.equal(one, other)
+    left_out = (one == 0).all(2)[:, 0]  # [N]: the second's share
+    assert 0 < left_out.sum() < len(left_out)
+    torch.testing.assert_close(one[~left_out], whole[~left_out])
 
 
 def test_another_runs_encoder_is_taken_with_the_seconds_it_cost(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.metric_records import made
 from wanderlearn.answers import SavedAnswers, write_answers
+from wanderlearn.errors import WanderError
 from wanderlearn.files import write_json
 from wanderlearn.metrics import ap
 from wanderlearn.report.pairs import pairs_markdown, pairs_of, result_of
@@ -65,6 +66,19 @@ def test_without_answers_what_was_kept_is_what_there_is(tmp_path: Path) -> None:
     assert compared(tmp_path / "one", tmp_path / "other", result) is None
     kept(tmp_path, 93.5, 91.0)
     assert compared(tmp_path / "one", tmp_path / "other", result) == read_result(result, "comparison")
+
+
+def test_answers_that_are_not_whole_are_not_passed_over(tmp_path: Path) -> None:
+    one, other = PAIR
+    record = made(5, sequences=6, steps=20, classes=4, labelled=0.7, ties=False, skill=0.6)
+    for name in (one, other, f"{one}-seed1", f"{other}-seed1"):
+        (tmp_path / name).mkdir()
+        write_answers(tmp_path / name / "answers.npz", SavedAnswers("ab" * 32, name, record))
+    broken = tmp_path / f"{other}-seed1" / "answers.npz"
+    broken.write_bytes(broken.read_bytes()[:100])
+    with pytest.raises(WanderError, match="does not hold whole answers"):
+        compared(tmp_path / one, tmp_path / other, tmp_path / "result.json")
+    assert not (tmp_path / "result.json").exists()
 
 
 def test_all_seeds_of_both_are_compared_by_their_means(tmp_path: Path) -> None:

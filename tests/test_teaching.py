@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from torch.nn import functional as F
 
 from tests.distributed.threads import together
 from tests.test_training import interrupt, stop_after
-from tests.tiny_runs import PROTONET, log_of, pictures, run, tiny_preset, weights_of
+from tests.tiny_runs import PROTONET, clock_by_steps, log_of, pictures, run, tiny_preset, weights_of
 from tests.tiny_world import tiny_pictures
 from wanderlearn.distributed.compute import Compute
 from wanderlearn.errors import WanderError
@@ -149,6 +150,25 @@ def test_the_time_of_a_teacher_counts_once(teacher: Path, tmp_path: Path) -> Non
     train(preset, tmp_path / "self", encoder=itself, pictures=pictures)
     alone = about_model(tmp_path / "self" / "pretrained" / "model.safetensors")["seconds"]
     assert its_own < alone < 2 * its_own
+
+
+def test_the_budget_begins_when_the_teacher_was_asked(
+    teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock_by_steps(monkeypatch, 15)
+
+    class Slow(Lessons):
+        def __init__(self, *args: Any) -> None:
+            now[0] += 1000
+            super().__init__(*args)
+
+    monkeypatch.setattr("wanderlearn.pretrain.Lessons", Slow)
+    how = PretrainConfig(
+        minutes=1.0, batch_size=24, lr=0.01, schedule="cosine", warmup=0, teacher=str(teacher)
+    )
+    run(tiny_preset(PROTONET, pretrain=how, steps=1), tmp_path / "run")
+    rates = [line["lr"] for line in log_of(tmp_path / "run") if line["stage"] == "pretrain"]
+    assert rates == pytest.approx([0.005 * (1 + np.cos(np.pi * k / 4)) for k in range(4)])
 
 
 def test_a_teacher_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -55,6 +55,30 @@ def test_pretraining_can_be_added_and_left_out(told: list[Preset]) -> None:
     assert told[2] == PRESETS["imp-omniglot-semi"]
 
 
+def test_a_stage_is_left_out_only_where_no_other_budget_speaks_against_it(
+    told: list[Preset], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", "cpm-glyphs", "--pretrain.minutes", "1", "--train.steps", "0"]  # a preset by minutes
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert "--train.minutes None to leave them out" in capsys.readouterr().err
+    assert not told
+    main([*words, "--train.minutes", "None"])
+    assert not told[0].train.wanted
+
+
+def test_an_encoder_alone_says_that_nothing_was_validated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def encoder(preset: Preset, run_dir: Path, **_: Any) -> training.Outcome:
+        return training.Outcome("finished", run_dir, "finished", 41, 12.0, None, None)
+
+    monkeypatch.setattr("wanderlearn.cli.train.train", encoder)
+    main(["train", "cpm-glyphs", "--pretrain.minutes", "1", "--train.minutes", "None", "--train.steps", "0"])
+    assert capsys.readouterr().out.endswith("finished after 41 steps, 0.2 minutes, no validation AP.\n")
+
+
 def test_an_ablation_is_trained_by_its_name(told: list[Preset]) -> None:
     main(["train", "no-metric-omniglot-semi", "--train.steps", "7"])
     main(["train", "semi-online-protonet-omniglot-semi"])

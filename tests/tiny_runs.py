@@ -4,7 +4,11 @@ import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
+from torch import Tensor
 
 from tests.tiny_world import tiny_pictures
 from wanderlearn.learners.cpm import CPMConfig
@@ -15,6 +19,7 @@ from wanderlearn.learners.matchingnet import MatchingNetConfig
 from wanderlearn.learners.protonet import ProtoNetConfig
 from wanderlearn.learners.wayfarer import WayfarerConfig
 from wanderlearn.model import ModelConfig
+from wanderlearn.optimiser import Optimiser
 from wanderlearn.pictures.collection import Pictures, Split
 from wanderlearn.presets import Preset
 from wanderlearn.pretrain import PretrainConfig
@@ -55,6 +60,19 @@ def tiny_preset(
 
 def run(preset: Preset, folder: Path, *, resume: bool = False) -> Outcome:
     return train(preset, folder, resume=resume, pictures=pictures)
+
+
+def clock_by_steps(monkeypatch: pytest.MonkeyPatch, seconds: float) -> list[float]:
+    """Let a run's clock stand still but for so many seconds a step; add to what is returned to move it."""
+    now, taken = [0.0], Optimiser.step
+
+    def step(self: Optimiser, loss: Tensor, factor: float) -> float:
+        now[0] += seconds
+        return taken(self, loss, factor)
+
+    monkeypatch.setattr("wanderlearn.clock.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(Optimiser, "step", step)
+    return now
 
 
 def log_of(folder: Path) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ from wanderlearn.optimiser import Trained, trained
 from wanderlearn.pictures.mirrored import with_mirrored
 from wanderlearn.progress import bar
 from wanderlearn.rarity import Rarity, rarity_of
-from wanderlearn.schedule import Schedule
+from wanderlearn.schedule import Schedule, refuse_budget
 from wanderlearn.sequence_training import TrainConfig
 from wanderlearn.singles import singles_of
 from wanderlearn.worlds.draws import Purpose, uniforms
@@ -78,6 +78,7 @@ class FeaturesConfig:
         for name in ("copies", "batch_size"):
             if getattr(self, name) < 1:
                 raise WanderError(f"features.{name} must be at least 1, not {getattr(self, name)}.")
+        refuse_budget("features", self.steps, self.minutes)
 
     @property
     def wanted(self) -> bool:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from wanderlearn.errors import WanderError
 
-__all__ = ["Schedule", "rate_factor", "spent"]
+__all__ = ["Schedule", "rate_factor", "refuse_budget", "spent"]
 
 Schedule = Literal["piecewise", "cosine", "constant"]
 
@@ -17,6 +17,13 @@ def spent(step: int, seconds: float, steps: int | None, minutes: float | None) -
     if not parts:
         raise WanderError("A run needs a budget: give steps, minutes or both, each above 0.")
     return min(1.0, max(parts))
+
+
+def refuse_budget(stage: str, steps: int | None, minutes: float | None) -> None:
+    """Budgets below 0 are never spent."""
+    for name, amount in (("steps", steps), ("minutes", minutes)):
+        if amount is not None and not amount >= 0:
+            raise WanderError(f"{stage}.{name} must not be below 0, but it is {amount:g}.")
 
 
 def rate_factor(schedule: Schedule, progress: float, step: int = 0, warmup: int = 0) -> float:

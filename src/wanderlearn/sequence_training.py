@@ -14,7 +14,7 @@ from wanderlearn.loss import Loss, no_loss, sequence_loss
 from wanderlearn.model import Model
 from wanderlearn.optimiser import Trained, trained
 from wanderlearn.rarity import Rarity, rarity_of
-from wanderlearn.schedule import Schedule
+from wanderlearn.schedule import Schedule, refuse_budget
 from wanderlearn.worlds import Batch, World, batches
 from wanderlearn.worlds.returning import with_returning
 
@@ -95,6 +95,12 @@ class TrainConfig:
         ):
             if getattr(self, name) < 0:
                 raise WanderError(f"{name} must not be below 0, but it is {getattr(self, name)}.")
+        refuse_budget("train", self.steps, self.minutes)
+        if self.steps == 0 and self.minutes:
+            raise WanderError(
+                f"train.steps is 0, which leaves sequences out, but train.minutes is {self.minutes:g}: give "
+                "--train.steps None to train for so long, or --train.minutes None to leave them out."
+            )
         if not 0 <= self.seed < 2**63:
             raise WanderError(f"seed must be between 0 and 2^63 - 1, not {self.seed}.")
 

@@ -5,13 +5,11 @@ Whatever was interrupted goes on where it was.
 
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
 from wanderlearn.answers import LONG_AGO, SavedAnswers, compare, read_answers
-from wanderlearn.errors import WanderError
 from wanderlearn.files import write_json
 from wanderlearn.pretrain import PretrainConfig
 from wanderlearn.results import commit, read_result, seeded
@@ -68,8 +66,9 @@ def compared(run: Path, other: Path, result: Path) -> dict[str, Any] | None:
     """
     answers: dict[int, list[SavedAnswers]] = {}
     for seed in range(SEEDS):
-        with suppress(WanderError):
-            answers[seed] = [read_answers(seeded(one, seed) / "answers.npz") for one in (run, other)]
+        files = [seeded(one, seed) / "answers.npz" for one in (run, other)]
+        if all(file.exists() for file in files):
+            answers[seed] = [read_answers(file) for file in files]
     if 0 not in answers:
         return read_result(result, "comparison") if result.exists() else None
     first, second = zip(*answers.values(), strict=True)

@@ -215,9 +215,8 @@ def _tell(outcome: Outcome, args: list[str]) -> None:
         where = f"step {outcome.step} of stage {outcome.stage}"
         print(f"Interrupted after {where} ({spent}, {best}); saved. Go on with:\n  {again}", file=sys.stderr)
         raise SystemExit(INTERRUPTED)
-    print(
-        f"{outcome.run_dir}: finished after {outcome.step} steps, {spent}, {best} (step {outcome.best_step})."
-    )
+    found = f"{best} (step {outcome.best_step})" if outcome.best_ap is not None else "no validation AP"
+    print(f"{outcome.run_dir}: finished after {outcome.step} steps, {spent}, {found}.")
 
 
 def _line(preset: Preset) -> tuple[str, str]:

@@ -80,7 +80,8 @@ def _small(method: Method, semi: bool) -> Preset:
     """Half an hour on one core, and the same for every method, so that they can be compared.
 
     After the encoder a learner is trained on its features, and on nothing else: ten minutes of whole
-    sequences after that added nothing by validation. What has nothing but an encoder to train has those.
+    sequences after that added nothing to CPM and Wayfarer by validation. What has nothing but an encoder to
+    train has those.
 
     CPM's features get a length at which its context has something to add to (the authors scale them by 0.1).
     Wayfarer does not guess who lives where: homes are no Chinese restaurants, and it gains nothing by it.

@@ -39,7 +39,8 @@ def pairs_markdown(results: Path, *kinds: str) -> str:
 
     def mean(name: str, seeds: list[int]) -> float:
         each = [ap.get(seeded(Path(name), seed).name) for seed in seeds]
-        return math.nan if None in each else math.fsum(filter(None, each)) / len(each)
+        there = [value for value in each if value is not None]
+        return math.fsum(there) / len(there) if len(there) == len(seeds) else math.nan
 
     rows: list[list[object]] = []
     for one, other in (pair for kind in kinds for pair in pairs_of(kind)):
